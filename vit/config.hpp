@@ -1,0 +1,86 @@
+// What a network looks like: everything that its weights do not say by themselves.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace vit {
+
+/// Height before width, everywhere. Pixels, or patches where the name says grid.
+struct Size2 {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+
+  bool operator==(const Size2&) const = default;
+};
+
+/// Element-wise functions, by their exact formulas (names of the references' config files in brackets).
+enum class Activation {
+  gelu,        ///< x Φ(x), Φ through erf            [gelu, gelu_python]
+  gelu_tanh,   ///< 0.5 x (1 + tanh(√(2/π)(x + 0.044715 x³)))  [gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_accurate]
+  quick_gelu,  ///< x σ(1.702 x)                      [quick_gelu]
+  relu,        ///< max(0, x)                         [relu]
+  silu,        ///< x σ(x)                            [silu, swish]
+  tanh,        ///< tanh(x), of poolers               [tanh]
+  sigmoid,     ///< σ(x)                              [sigmoid]
+  identity,    ///< x                                 [linear]
+};
+
+/// "gelu", "gelu_tanh", …: the enumerator's name.
+std::string_view to_string(Activation activation);
+
+/// What the head is given, all of it after the final layer norm.
+enum class Pooling {
+  cls,            ///< the class token, [B, D]
+  cls_and_mean,   ///< class token ⊕ mean of the patch tokens, [B, 2 D] (DINOv2's linear head)
+};
+
+std::string_view to_string(Pooling pooling);
+
+/// How a position table made for one grid of patches serves another.
+enum class PositionResampling {
+  bicubic,  ///< torch.nn.functional.interpolate(mode="bicubic", align_corners=False), a = −0.75, no antialias
+};
+
+std::string_view to_string(PositionResampling resampling);
+
+/// A Vision Transformer encoder (Dosovitskiy et al. 2021, arXiv:2010.11929) with an optional head.
+struct ModelConfig {
+  Size2 image_size{224, 224};         ///< pixels that the position table was made for
+  Size2 patch_size{16, 16};           ///< pixels; also the stride of the patch embedding
+  std::int64_t num_channels = 3;      ///< C
+  std::int64_t hidden_size = 768;     ///< D
+  std::int64_t num_layers = 12;       ///< L
+  std::int64_t num_heads = 12;        ///< h, divides D
+  std::int64_t mlp_size = 3072;       ///< F
+  Activation activation = Activation::gelu;
+  float layer_norm_eps = 1e-12F;
+  bool qkv_bias = true;
+  bool layer_scale = false;           ///< per-channel factor on both branches of a block (Touvron et al. 2021)
+  PositionResampling position_resampling = PositionResampling::bicubic;
+
+  Pooling pooling = Pooling::cls;
+  std::int64_t num_classes = 0;       ///< K; 0: a backbone without a classification head
+  std::int64_t pooler_size = 0;       ///< width of the pooler (dense + activation on the class token); 0: none
+  Activation pooler_activation = Activation::tanh;
+
+  /// d = D / h
+  std::int64_t head_size() const { return hidden_size / num_heads; }
+  /// Patches of an image, rows and columns; what does not fill a patch at the right and bottom is dropped.
+  Size2 grid(Size2 image) const { return {image.height / patch_size.height, image.width / patch_size.width}; }
+  /// N of an image
+  std::int64_t num_patches(Size2 image) const { return grid(image).height * grid(image).width; }
+  /// Tokens in front of the patches: the class token.
+  std::int64_t num_prefix_tokens() const { return 1; }
+  /// T of an image
+  std::int64_t num_tokens(Size2 image) const { return num_prefix_tokens() + num_patches(image); }
+  /// Width of what the head is given.
+  std::int64_t feature_size() const { return pooling == Pooling::cls_and_mean ? 2 * hidden_size : hidden_size; }
+
+  /// Throws Error(config_invalid) naming the first field that cannot be, its value and what it must be.
+  void validate() const;
+  /// Throws Error(invalid_argument) unless an image of this size gives at least one patch.
+  void validate_image(Size2 image) const;
+};
+
+}  // namespace vit
