@@ -1,0 +1,154 @@
+#include "vit/weights.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "vit/error.hpp"
+
+namespace vit {
+namespace {
+
+ModelConfig tiny() {
+  ModelConfig config;
+  config.image_size = {32, 48};
+  config.patch_size = {8, 16};
+  config.hidden_size = 12;
+  config.num_layers = 2;
+  config.num_heads = 3;
+  config.mlp_size = 20;
+  config.num_classes = 5;
+  return config;
+}
+
+// The meaning of an IEEE 754 half, by its definition.
+double half_value(std::uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const int mantissa = bits & 1023;
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == 31) return mantissa ? std::nan("") : sign * INFINITY;
+  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
+  return sign * std::ldexp(1024 + mantissa, exponent - 25);
+}
+
+std::vector<std::byte> all_16_bit_values(std::size_t offset) {
+  std::vector<std::byte> bytes(offset + 2 * 65536);
+  for (std::uint32_t i = 0; i < 65536; ++i) {
+    const auto bits = static_cast<std::uint16_t>(i);
+    std::memcpy(bytes.data() + offset + 2 * i, &bits, 2);
+  }
+  return bytes;
+}
+
+TEST(WeightView, WidensEveryHalfExactly) {
+  for (const std::size_t offset : {0U, 1U}) {  // 1: as misaligned as a file may have it
+    const auto bytes = all_16_bit_values(offset);
+    const WeightView view{{65536}, {{bytes.data() + offset, DType::f16, 65536}}};
+    const Tensor tensor = view.to_tensor();
+    for (std::uint32_t i = 0; i < 65536; ++i) {
+      const auto expected = static_cast<float>(half_value(static_cast<std::uint16_t>(i)));
+      const float got = tensor.data()[i];
+      ASSERT_EQ(std::signbit(got), (i & 0x8000U) != 0) << i;
+      if (std::isnan(expected)) {
+        ASSERT_TRUE(std::isnan(got)) << i;
+      } else {
+        ASSERT_EQ(got, expected) << i;
+      }
+    }
+  }
+}
+
+TEST(WeightView, WidensEveryBf16Exactly) {
+  const auto bytes = all_16_bit_values(1);
+  const WeightView view{{256, 256}, {{bytes.data() + 1, DType::bf16, 65536}}};
+  const Tensor tensor = view.to_tensor();
+  for (std::uint32_t i = 0; i < 65536; ++i) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(tensor.data()[i]), i << 16U) << i;
+  }
+}
+
+TEST(WeightView, JoinsPartsOfDifferentTypes) {
+  const float f32[2] = {1.5F, -2.0F};
+  const std::uint16_t f16[1] = {0x3C00};                   // 1
+  const std::uint16_t bf16[3] = {0x4000, 0xC040, 0x3F80};  // 2, -3, 1
+  const auto bytes = [](const void* p) { return static_cast<const std::byte*>(p); };
+  const WeightView view{
+      {3, 2}, {{bytes(f32), DType::f32, 2}, {bytes(f16), DType::f16, 1}, {bytes(bf16), DType::bf16, 3}}};
+  const Tensor tensor = view.to_tensor();
+  EXPECT_EQ(tensor.shape(), (Shape{3, 2}));
+  EXPECT_EQ(std::vector<float>(tensor.elements().begin(), tensor.elements().end()),
+            (std::vector<float>{1.5F, -2.0F, 1, 2, -3, 1}));
+}
+
+TEST(WeightView, RefusesPartsThatDoNotFillTheShape) {
+  const float value = 1;
+  WeightView view{{2}, {{reinterpret_cast<const std::byte*>(&value), DType::f32, 1}}};
+  float out[2];
+  EXPECT_THROW(view.copy_to(out), Error);
+}
+
+TEST(TensorTable, NamesAreUniqueAndShapesFollowTheConfig) {
+  ModelConfig config = tiny();
+  std::set<std::string> names;
+  for (const TensorSpec& spec : tensor_table(config))
+    EXPECT_TRUE(names.insert(spec.name).second) << spec.name;
+  EXPECT_TRUE(names.contains("blocks.1.attn.qkv.bias"));
+  EXPECT_FALSE(names.contains("blocks.2.attn.qkv.weight"));
+  EXPECT_FALSE(names.contains("blocks.0.ls1.gamma"));
+  EXPECT_FALSE(names.contains("pooler.dense.weight"));
+
+  config.qkv_bias = false;
+  config.layer_scale = true;
+  config.pooler_size = 7;
+  config.num_classes = 0;
+  config.pooling = Pooling::cls_and_mean;
+  names.clear();
+  for (const TensorSpec& spec : tensor_table(config)) names.insert(spec.name);
+  EXPECT_FALSE(names.contains("blocks.1.attn.qkv.bias"));
+  EXPECT_TRUE(names.contains("blocks.1.ls2.gamma"));
+  EXPECT_TRUE(names.contains("pooler.dense.bias"));
+  EXPECT_FALSE(names.contains("head.weight"));
+}
+
+TEST(TensorTable, CountsTheParametersOfViTBase) {
+  ModelConfig config;
+  config.num_classes = 1000;
+  EXPECT_EQ(parameter_count(config), 86567656);  // as timm and transformers count vit-base-patch16-224
+}
+
+TEST(RandomWeights, AreReproducibleAndScaled) {
+  const ModelConfig config = tiny();
+  Weights a = random_weights(config, 1);
+  Weights b = random_weights(config, 1);
+  Weights c = random_weights(config, 2);
+  EXPECT_EQ(std::memcmp(a.head.weight.to_tensor().data(), b.head.weight.to_tensor().data(), 5 * 12 * 4), 0);
+  EXPECT_NE(std::memcmp(a.head.weight.to_tensor().data(), c.head.weight.to_tensor().data(), 5 * 12 * 4), 0);
+  EXPECT_NE(
+      std::memcmp(a.blocks[0].fc1.weight.to_tensor().data(), a.blocks[1].fc1.weight.to_tensor().data(), 64),
+      0);
+  for_each_tensor(config, a, [](const TensorSpec& spec, WeightView& view) {
+    EXPECT_EQ(view.shape, spec.shape) << spec.name;
+  });
+  const Tensor norm = a.blocks[0].norm1.weight.to_tensor();
+  for (const float gamma : norm.elements()) EXPECT_NEAR(gamma, 1, 0.08);
+
+  double sum = 0;
+  double squares = 0;
+  ModelConfig wide = config;
+  wide.hidden_size = 300;
+  Weights w = random_weights(wide, 3);
+  const Tensor qkv = w.blocks[1].qkv.weight.to_tensor();
+  for (const float v : qkv.elements()) {
+    sum += v;
+    squares += v * v;
+  }
+  const auto n = static_cast<double>(qkv.size());
+  EXPECT_NEAR(sum / n, 0, 5 * 0.02 / std::sqrt(n));
+  EXPECT_NEAR(std::sqrt(squares / n), 0.02, 2e-4);
+}
+
+}  // namespace
+}  // namespace vit

@@ -1,0 +1,145 @@
+#include "vit/weights.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "vit/error.hpp"
+
+namespace vit {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "weight files are little-endian and are not swapped");
+static_assert(std::numeric_limits<float>::is_iec559);
+
+// The loops below have no branches and no table, so that every compiler vectorises them for plain x86-64 as
+// well.
+
+float widen_f16(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16U;
+  const std::uint32_t magnitude = half & 0x7FFFU;
+  // Normal, infinite or NaN: shift into place, add 224 to the exponent, so that 31 becomes 255, the exponent
+  // of infinities; the product with 2^-112 is then exact and corrects finite exponents to e - 15 + 127.
+  const float normal = std::bit_cast<float>((magnitude << 13U) + (224U << 23U)) * 0x1p-112F;
+  // Zero or subnormal: the bits become the lowest ones of a float in [0.5, 1), whose unit is 2^-24, f16's
+  // own.
+  const float subnormal = std::bit_cast<float>(magnitude | (126U << 23U)) - 0.5F;
+  const std::uint32_t is_normal = magnitude >= 0x0400U ? ~0U : 0U;
+  return std::bit_cast<float>(sign | (std::bit_cast<std::uint32_t>(normal) & is_normal) |
+                              (std::bit_cast<std::uint32_t>(subnormal) & ~is_normal));
+}
+
+float widen_bf16(std::uint16_t upper_half) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(upper_half) << 16U);
+}
+
+// memcpy, because a tensor may begin at any byte of its file.
+template <float (*widen)(std::uint16_t)>
+void widen_all(const std::byte* src, std::int64_t size, float* dst) {
+  for (std::int64_t i = 0; i < size; ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, src + 2 * i, sizeof bits);
+    dst[i] = widen(bits);
+  }
+}
+
+void copy_part(const WeightPart& part, float* dst) {
+  switch (part.dtype) {
+    case DType::f32:
+      std::memcpy(dst, part.data, static_cast<std::size_t>(part.size) * sizeof(float));
+      return;
+    case DType::f16:
+      widen_all<widen_f16>(part.data, part.size, dst);
+      return;
+    case DType::bf16:
+      widen_all<widen_bf16>(part.data, part.size, dst);
+      return;
+  }
+}
+
+// FNV-1a: the values of a tensor depend on the seed and its name, not on what stands before it in the table.
+std::uint64_t hash_name(std::string_view name, std::uint64_t seed) {
+  std::uint64_t hash = 0xCBF29CE484222325U ^ seed;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  return hash;
+}
+
+// SplitMix64 (Steele, Lea, Flood 2014): the i-th output costs the same as the first.
+std::uint64_t splitmix64(std::uint64_t state) {
+  state = (state ^ (state >> 30U)) * 0xBF58476D1CE4E5B9U;
+  state = (state ^ (state >> 27U)) * 0x94D049BB133111EBU;
+  return state ^ (state >> 31U);
+}
+
+// Sum of four uniform 16-bit numbers (Irwin-Hall), close to normal, brought to mean 0 and variance 1.
+float nearly_normal(std::uint64_t bits) {
+  const auto sum = static_cast<std::int32_t>((bits & 0xFFFFU) + ((bits >> 16U) & 0xFFFFU) +
+                                             ((bits >> 32U) & 0xFFFFU) + (bits >> 48U));
+  constexpr float kInverseSigma = 1.7320508F / 65536.0F;  // variance of the sum: 4 * 65536^2 / 12
+  return static_cast<float>(sum - 2 * 65535) * kInverseSigma;
+}
+
+void fill_random(float* dst, std::int64_t size, std::uint64_t state, float mean) {
+  constexpr float kSigma = 0.02F;  // the initialisation of the ViT papers
+  for (std::int64_t i = 0; i < size; ++i) {
+    state += 0x9E3779B97F4A7C15U;
+    dst[i] = mean + kSigma * nearly_normal(splitmix64(state));
+  }
+}
+
+}  // namespace
+
+void WeightView::copy_to(float* dst) const {
+  std::int64_t done = 0;
+  for (const WeightPart& part : parts) done += part.size;
+  if (done != size()) {
+    throw Error(ErrorCode::internal,
+                fmt::format("a weight of shape {} has {} elements in its parts", to_string(shape), done));
+  }
+  for (const WeightPart& part : parts) {
+    if (part.size > 0) copy_part(part, dst);
+    dst += part.size;
+  }
+}
+
+Tensor WeightView::to_tensor() const {
+  Tensor tensor(shape);
+  copy_to(tensor.data());
+  return tensor;
+}
+
+std::vector<TensorSpec> tensor_table(const ModelConfig& config) {
+  std::vector<TensorSpec> table;
+  Weights weights;
+  for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView&) { table.push_back(spec); });
+  return table;
+}
+
+std::int64_t parameter_count(const ModelConfig& config) {
+  std::int64_t count = 0;
+  for (const TensorSpec& spec : tensor_table(config)) count += element_count(spec.shape);
+  return count;
+}
+
+Weights random_weights(const ModelConfig& config, std::uint64_t seed) {
+  Weights weights;
+  auto values = std::make_shared<Tensor>(Shape{parameter_count(config)});
+  float* next = values->data();
+  for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
+    const std::int64_t size = element_count(spec.shape);
+    const bool is_scale =
+        spec.shape.size() == 1 && !spec.name.ends_with(".bias");  // norms' and layer scales' gamma
+    fill_random(next, size, hash_name(spec.name, seed), is_scale ? 1.0F : 0.0F);
+    view.shape = spec.shape;
+    view.parts = {WeightPart{reinterpret_cast<const std::byte*>(next), DType::f32, size}};
+    next += size;
+  });
+  weights.storage = std::move(values);
+  return weights;
+}
+
+}  // namespace vit
