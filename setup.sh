@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what Vitrine needs, builds it, and classifies a picture that ships with it (--test: runs all tests instead).
 # Safe to run again: it installs, fetches and compiles only what is missing. See --help.
-set -euo pipefail
+set -eEuo pipefail
+trap 'printf "setup.sh: stopped at line %s (%s)\n" "$LINENO" "$BASH_COMMAND" >&2' ERR
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 readonly ROOT
@@ -95,10 +96,12 @@ update_lists() {
     lists_are_fresh=yes
 }
 
-candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: //p'; }
+# The version of a package that apt would install, that is installed; nothing where there is none.
+candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n '/(none)/d; s/^  Candidate: //p'; }
 
 installed_version() {
-    LC_ALL=C dpkg-query -W -f '${db:Status-Status} ${Version}\n' "$1" 2>/dev/null | sed -n 's/^installed //p' | head -n 1
+    { LC_ALL=C dpkg-query -W -f '${db:Status-Status} ${Version}\n' "$1" 2>/dev/null || true; } |
+        sed -n '/^installed /{s///p;q}'
 }
 
 at_least() { [[ $2 == - ]] || dpkg --compare-versions "$1" ge "$2~"; }
@@ -123,7 +126,7 @@ install_packages() {
     for ((i = 0; i < ${#wanted[@]}; i += 2)); do
         package=${wanted[i]} minimum=${wanted[i + 1]}
         version=$(candidate "$package")
-        [[ -n $version && $version != "(none)" ]] ||
+        [[ -n $version ]] ||
             fail "apt knows no package '$package'. Vitrine needs Debian 12, Ubuntu 24.04 or later (on Ubuntu with 'universe')."
         at_least "$version" "$minimum" ||
             fail "this system's $package is version $version, and Vitrine needs $minimum: use Debian 12, Ubuntu 24.04 or later."
@@ -153,7 +156,7 @@ install_onednn_packages() {
     update_lists
     local version
     version=$(candidate libdnnl-dev)
-    if [[ -n $version && $version != "(none)" ]] && at_least "$version" "$ONEDNN_MINIMUM"; then
+    if [[ -n $version ]] && at_least "$version" "$ONEDNN_MINIMUM"; then
         install_packages libdnnl-dev "$ONEDNN_MINIMUM"
         return
     fi
