@@ -25,29 +25,40 @@ void check_range(std::string_view field, std::int64_t value, std::int64_t least,
 
 std::string_view to_string(Activation activation) {
   switch (activation) {
-    case Activation::gelu: return "gelu";
-    case Activation::gelu_tanh: return "gelu_tanh";
-    case Activation::quick_gelu: return "quick_gelu";
-    case Activation::relu: return "relu";
-    case Activation::silu: return "silu";
-    case Activation::tanh: return "tanh";
-    case Activation::sigmoid: return "sigmoid";
-    case Activation::identity: return "identity";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::gelu_tanh:
+      return "gelu_tanh";
+    case Activation::quick_gelu:
+      return "quick_gelu";
+    case Activation::relu:
+      return "relu";
+    case Activation::silu:
+      return "silu";
+    case Activation::tanh:
+      return "tanh";
+    case Activation::sigmoid:
+      return "sigmoid";
+    case Activation::identity:
+      return "identity";
   }
   return "?";
 }
 
 std::string_view to_string(Pooling pooling) {
   switch (pooling) {
-    case Pooling::cls: return "cls";
-    case Pooling::cls_and_mean: return "cls_and_mean";
+    case Pooling::cls:
+      return "cls";
+    case Pooling::cls_and_mean:
+      return "cls_and_mean";
   }
   return "?";
 }
 
 std::string_view to_string(PositionResampling resampling) {
   switch (resampling) {
-    case PositionResampling::bicubic: return "bicubic";
+    case PositionResampling::bicubic:
+      return "bicubic";
   }
   return "?";
 }
@@ -62,8 +73,9 @@ void ModelConfig::validate() const {
   check_range("num_hidden_layers", num_layers, 1, kMaxLayers);
   check_range("num_attention_heads", num_heads, 1, hidden_size);
   if (hidden_size % num_heads != 0) {
-    throw Error(ErrorCode::config_invalid, fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
-                                                       hidden_size, num_heads));
+    throw Error(
+        ErrorCode::config_invalid,
+        fmt::format("hidden_size {} is not a multiple of num_attention_heads {}", hidden_size, num_heads));
   }
   check_range("intermediate_size", mlp_size, 1, kMaxDim);
   check_range("number of labels", num_classes, 0, kMaxDim);
@@ -77,10 +89,11 @@ void ModelConfig::validate() const {
 void ModelConfig::validate_image(Size2 image) const {
   if (image.height < patch_size.height || image.width < patch_size.width || image.height > kMaxPixels ||
       image.width > kMaxPixels) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("an image of {}x{} pixels (height x width) does not fit the network: each side must be "
-                            "at least one patch ({}x{}) and at most {}",
-                            image.height, image.width, patch_size.height, patch_size.width, kMaxPixels));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("an image of {}x{} pixels (height x width) does not fit the network: each side must be "
+                    "at least one patch ({}x{}) and at most {}",
+                    image.height, image.width, patch_size.height, patch_size.width, kMaxPixels));
   }
 }
 

@@ -17,7 +17,8 @@ struct Size2 {
 /// Element-wise functions, by their exact formulas (names of the references' config files in brackets).
 enum class Activation {
   gelu,        ///< x Φ(x), Φ through erf            [gelu, gelu_python]
-  gelu_tanh,   ///< 0.5 x (1 + tanh(√(2/π)(x + 0.044715 x³)))  [gelu_new, gelu_pytorch_tanh, gelu_fast, gelu_accurate]
+  gelu_tanh,   ///< 0.5 x (1 + tanh(√(2/π)(x + 0.044715 x³)))  [gelu_new, gelu_pytorch_tanh, gelu_fast,
+               ///< gelu_accurate]
   quick_gelu,  ///< x σ(1.702 x)                      [quick_gelu]
   relu,        ///< max(0, x)                         [relu]
   silu,        ///< x σ(x)                            [silu, swish]
@@ -31,8 +32,8 @@ std::string_view to_string(Activation activation);
 
 /// What the head is given, all of it after the final layer norm.
 enum class Pooling {
-  cls,            ///< the class token, [B, D]
-  cls_and_mean,   ///< class token ⊕ mean of the patch tokens, [B, 2 D] (DINOv2's linear head)
+  cls,           ///< the class token, [B, D]
+  cls_and_mean,  ///< class token ⊕ mean of the patch tokens, [B, 2 D] (DINOv2's linear head)
 };
 
 std::string_view to_string(Pooling pooling);
@@ -46,22 +47,22 @@ std::string_view to_string(PositionResampling resampling);
 
 /// A Vision Transformer encoder (Dosovitskiy et al. 2021, arXiv:2010.11929) with an optional head.
 struct ModelConfig {
-  Size2 image_size{224, 224};         ///< pixels that the position table was made for
-  Size2 patch_size{16, 16};           ///< pixels; also the stride of the patch embedding
-  std::int64_t num_channels = 3;      ///< C
-  std::int64_t hidden_size = 768;     ///< D
-  std::int64_t num_layers = 12;       ///< L
-  std::int64_t num_heads = 12;        ///< h, divides D
-  std::int64_t mlp_size = 3072;       ///< F
+  Size2 image_size{224, 224};      ///< pixels that the position table was made for
+  Size2 patch_size{16, 16};        ///< pixels; also the stride of the patch embedding
+  std::int64_t num_channels = 3;   ///< C
+  std::int64_t hidden_size = 768;  ///< D
+  std::int64_t num_layers = 12;    ///< L
+  std::int64_t num_heads = 12;     ///< h, divides D
+  std::int64_t mlp_size = 3072;    ///< F
   Activation activation = Activation::gelu;
   float layer_norm_eps = 1e-12F;
   bool qkv_bias = true;
-  bool layer_scale = false;           ///< per-channel factor on both branches of a block (Touvron et al. 2021)
+  bool layer_scale = false;  ///< per-channel factor on both branches of a block (Touvron et al. 2021)
   PositionResampling position_resampling = PositionResampling::bicubic;
 
   Pooling pooling = Pooling::cls;
-  std::int64_t num_classes = 0;       ///< K; 0: a backbone without a classification head
-  std::int64_t pooler_size = 0;       ///< width of the pooler (dense + activation on the class token); 0: none
+  std::int64_t num_classes = 0;  ///< K; 0: a backbone without a classification head
+  std::int64_t pooler_size = 0;  ///< width of the pooler (dense + activation on the class token); 0: none
   Activation pooler_activation = Activation::tanh;
 
   /// d = D / h
@@ -75,7 +76,9 @@ struct ModelConfig {
   /// T of an image
   std::int64_t num_tokens(Size2 image) const { return num_prefix_tokens() + num_patches(image); }
   /// Width of what the head is given.
-  std::int64_t feature_size() const { return pooling == Pooling::cls_and_mean ? 2 * hidden_size : hidden_size; }
+  std::int64_t feature_size() const {
+    return pooling == Pooling::cls_and_mean ? 2 * hidden_size : hidden_size;
+  }
 
   /// Throws Error(config_invalid) naming the first field that cannot be, its value and what it must be.
   void validate() const;

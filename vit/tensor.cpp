@@ -12,9 +12,12 @@ constexpr std::align_val_t kAlignment{64};  // one cache line, one AVX-512 regis
 
 std::string_view to_string(DType dtype) {
   switch (dtype) {
-    case DType::f32: return "F32";
-    case DType::f16: return "F16";
-    case DType::bf16: return "BF16";
+    case DType::f32:
+      return "F32";
+    case DType::f16:
+      return "F16";
+    case DType::bf16:
+      return "BF16";
   }
   return "?";
 }
@@ -34,10 +37,13 @@ std::string to_string(std::span<const std::int64_t> shape) {
   return text + "]";
 }
 
-void Tensor::AlignedDelete::operator()(float* p) const noexcept { ::operator delete[](p, kAlignment); }
+void Tensor::AlignedDelete::operator()(float* p) const noexcept {
+  ::operator delete[](p, kAlignment);
+}
 
 Tensor::Tensor(Shape shape) : shape_(std::move(shape)) {
-  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(element_count(shape_), 1)) * sizeof(float);
+  const auto bytes =
+      static_cast<std::size_t>(std::max<std::int64_t>(element_count(shape_), 1)) * sizeof(float);
   data_.reset(static_cast<float*>(::operator new[](bytes, kAlignment)));
 }
 

@@ -1,8 +1,8 @@
 // Tensors: an owning one and two views. Small on purpose; arithmetic lives in the layers.
 //
 // Dimension letters, used everywhere in Vitrine:
-//   B batch · C channels · H, W pixels · P patch · N patches · T tokens · D embedding · h heads · d head size ·
-//   F MLP width · L depth · K classes
+//   B batch · C channels · H, W pixels · P patch · N patches · T tokens · D embedding · h heads · d head size
+//   · F MLP width · L depth · K classes
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,9 @@ namespace vit {
 enum class DType { f32, f16, bf16 };
 
 /// Bytes of one element.
-constexpr std::int64_t size_of(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
+constexpr std::int64_t size_of(DType dtype) {
+  return dtype == DType::f32 ? 4 : 2;
+}
 
 /// "F32", "F16", "BF16": the names safetensors uses.
 std::string_view to_string(DType dtype);

@@ -45,23 +45,23 @@ struct NormWeights {
 
 struct BlockWeights {
   NormWeights norm1;
-  LinearWeights qkv;       ///< [3 D, D], rows q then k then v
-  LinearWeights proj;      ///< [D, D]
-  WeightView layer_scale1; ///< [D]
+  LinearWeights qkv;        ///< [3 D, D], rows q then k then v
+  LinearWeights proj;       ///< [D, D]
+  WeightView layer_scale1;  ///< [D]
   NormWeights norm2;
-  LinearWeights fc1;       ///< [F, D]
-  LinearWeights fc2;       ///< [D, F]
-  WeightView layer_scale2; ///< [D]
+  LinearWeights fc1;        ///< [F, D]
+  LinearWeights fc2;        ///< [D, F]
+  WeightView layer_scale2;  ///< [D]
 };
 
 struct Weights {
-  WeightView cls_token;         ///< [1, 1, D]
-  WeightView pos_embed;         ///< [1, T, D] of config.image_size, the class token's position first
-  LinearWeights patch_embed;    ///< [D, C, P, P]
+  WeightView cls_token;       ///< [1, 1, D]
+  WeightView pos_embed;       ///< [1, T, D] of config.image_size, the class token's position first
+  LinearWeights patch_embed;  ///< [D, C, P, P]
   std::vector<BlockWeights> blocks;
   NormWeights norm;
   LinearWeights pooler;
-  LinearWeights head;           ///< [K, feature_size]
+  LinearWeights head;  ///< [K, feature_size]
 
   std::shared_ptr<const void> storage;  ///< keeps the memory behind the views alive
 };
@@ -72,8 +72,9 @@ struct TensorSpec {
   Shape shape;       ///< expected
 };
 
-/// Calls visit(const TensorSpec&, WeightView&) for every tensor that a network of this config has, in the order of
-/// the forward pass. THE table: loader, saver, exporter, info and tests all walk it. Resizes weights.blocks to L.
+/// Calls visit(const TensorSpec&, WeightView&) for every tensor that a network of this config has, in the
+/// order of the forward pass. THE table: loader, saver, exporter, info and tests all walk it. Resizes
+/// weights.blocks to L.
 template <class Visit>
 void for_each_tensor(const ModelConfig& config, Weights& weights, Visit&& visit);
 
@@ -83,8 +84,8 @@ std::vector<TensorSpec> tensor_table(const ModelConfig& config);
 /// Sum of the elements of the table.
 std::int64_t parameter_count(const ModelConfig& config);
 
-/// Weights of the right shapes with reproducible pseudo-random values (σ = 0.02, norms near 1), for benchmarks
-/// and tests.
+/// Weights of the right shapes with reproducible pseudo-random values (σ = 0.02, norms near 1), for
+/// benchmarks and tests.
 Weights random_weights(const ModelConfig& config, std::uint64_t seed);
 
 // ------------------------------------------------------------------------------------------------
@@ -108,8 +109,8 @@ void for_each_tensor(const ModelConfig& config, Weights& weights, Visit&& visit)
 
   tensor("cls_token", {1, 1, D}, weights.cls_token);
   tensor("pos_embed", {1, config.num_tokens(config.image_size), D}, weights.pos_embed);
-  linear("patch_embed.proj", {D, config.num_channels, config.patch_size.height, config.patch_size.width}, true,
-         weights.patch_embed);
+  linear("patch_embed.proj", {D, config.num_channels, config.patch_size.height, config.patch_size.width},
+         true, weights.patch_embed);
   weights.blocks.resize(static_cast<std::size_t>(config.num_layers));
   for (std::size_t i = 0; i < weights.blocks.size(); ++i) {
     BlockWeights& block = weights.blocks[i];

@@ -1,0 +1,119 @@
+#include "vit/backend/attention.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "vit/backend/primitive.hpp"
+
+namespace vit::backend {
+namespace {
+
+// Scores of one tile: about what the second-level caches of two cores hold beside the keys and values.
+constexpr std::int64_t kTileFloats = 512 * 1024;
+
+std::int64_t queries_per_tile(const AttentionShape& shape, bool whole_maps) {
+  if (whole_maps) return shape.tokens;
+  const std::int64_t fit = std::max<std::int64_t>(kTileFloats / (shape.heads * shape.tokens), 16);
+  const std::int64_t tiles = (shape.tokens + fit - 1) / fit;
+  return (shape.tokens + tiles - 1) / tiles;  // tiles of nearly equal height
+}
+
+/// The three primitives for a tile of `rows` queries.
+struct Tile {
+  Tile(Context& context, const AttentionShape& s, std::int64_t rows);
+
+  void run(const float* q, const float* k, const float* v, float* scores, float* context);
+
+  dnnl::memory::desc q_md, k_md, v_md, scores_md, context_md;
+  Primitive score;
+  Primitive softmax;
+  Primitive weigh;
+  dnnl::memory q, k, v, p, c;
+
+ private:
+  static dnnl::matmul::primitive_desc matmul(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
+                                             const dnnl::memory::desc& c) {
+    return {engine(), a, b, c, base_attr()};
+  }
+  static dnnl::softmax_forward::primitive_desc softmax_over_keys(const dnnl::memory::desc& md) {
+    return {engine(),   dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, md, md, 2,
+            base_attr()};
+  }
+  template <class Op, class Pd>
+  static Primitive build(Context& context, const Pd& pd) {
+    return {context, pd, Op(pd)};
+  }
+};
+
+// Strides in the qkv buffer [T, 3, h, d]: d between heads, 3 h d between tokens. Reading k with its last two
+// axes exchanged is the transposition.
+Tile::Tile(Context& context, const AttentionShape& s, std::int64_t rows)
+    : q_md(strided({s.heads, rows, s.head_size}, {s.head_size, 3 * s.heads * s.head_size, 1})),
+      k_md(strided({s.heads, s.head_size, s.tokens}, {s.head_size, 1, 3 * s.heads * s.head_size})),
+      v_md(strided({s.heads, s.tokens, s.head_size}, {s.head_size, 3 * s.heads * s.head_size, 1})),
+      scores_md(dense({s.heads, rows, s.tokens})),
+      context_md(strided({s.heads, rows, s.head_size}, {s.head_size, s.heads * s.head_size, 1})),
+      score(build<dnnl::matmul>(context, matmul(q_md, k_md, scores_md))),
+      softmax(build<dnnl::softmax_forward>(context, softmax_over_keys(scores_md))),
+      weigh(build<dnnl::matmul>(context, matmul(scores_md, v_md, context_md))),
+      q(unbound(q_md)),
+      k(unbound(k_md)),
+      v(unbound(v_md)),
+      p(unbound(scores_md)),
+      c(unbound(context_md)) {}
+
+void Tile::run(const float* q_data, const float* k_data, const float* v_data, float* scores, float* context) {
+  bind(q, q_data);
+  bind(k, k_data);
+  bind(v, v_data);
+  bind(p, scores);
+  bind(c, context);
+  score.execute({{DNNL_ARG_SRC, q.get()}, {DNNL_ARG_WEIGHTS, k.get()}, {DNNL_ARG_DST, p.get()}});
+  softmax.execute({{DNNL_ARG_SRC, p.get()}, {DNNL_ARG_DST, p.get()}});
+  weigh.execute({{DNNL_ARG_SRC, p.get()}, {DNNL_ARG_WEIGHTS, v.get()}, {DNNL_ARG_DST, c.get()}});
+}
+
+}  // namespace
+
+struct Attention::Impl {
+  Impl(Context& context, const AttentionShape& s, std::int64_t tile_rows)
+      : shape(s), rows(tile_rows), tile(context, s, tile_rows) {
+    if (shape.tokens % rows != 0) rest.emplace(context, s, shape.tokens % rows);
+  }
+
+  AttentionShape shape;
+  std::int64_t rows;  // queries of a full tile
+  Tile tile;
+  std::optional<Tile> rest;  // the last, lower tile
+};
+
+Attention::Attention(Context& context, const AttentionShape& shape, bool whole_maps) {
+  impl_ = guarded("build attention", [&] {
+    return std::make_unique<Impl>(context, shape, queries_per_tile(shape, whole_maps));
+  });
+}
+
+Attention::~Attention() = default;
+Attention::Attention(Attention&&) noexcept = default;
+
+std::int64_t Attention::scores_size() const {
+  return impl_->shape.heads * impl_->rows * impl_->shape.tokens;
+}
+
+void Attention::run(const float* qkv, float* scores, float* context) {
+  const AttentionShape& s = impl_->shape;
+  const std::int64_t D = s.heads * s.head_size;
+  const float* k = qkv + D;
+  const float* v = qkv + 2 * D;
+  for (std::int64_t row = 0; row < s.tokens; row += impl_->rows) {
+    Tile& tile = row + impl_->rows <= s.tokens ? impl_->tile : *impl_->rest;
+    tile.run(qkv + row * 3 * D, k, v, scores, context + row * D);
+  }
+}
+
+std::vector<std::string> Attention::kernels() const {
+  const Tile& tile = impl_->tile;
+  return {tile.score.kernel(), tile.softmax.kernel(), tile.weigh.kernel()};
+}
+
+}  // namespace vit::backend

@@ -1,0 +1,44 @@
+// context = softmax(q kᵀ) v for every head, read in place from the qkv buffer
+// (Vaswani et al. 2017, arXiv:1706.03762, equation 1; 1/√d is folded into the weights of q).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vit/backend/context.hpp"
+
+namespace vit::backend {
+
+struct AttentionShape {
+  std::int64_t tokens = 0;     ///< T
+  std::int64_t heads = 0;      ///< h
+  std::int64_t head_size = 0;  ///< d
+};
+
+/// One image at a time, in tiles of queries, so that the scores stay in cache and memory grows with T, not
+/// T².
+class Attention {
+ public:
+  /// With `whole_maps` there is one tile, so that run() leaves the complete [h, T, T] probabilities in
+  /// `scores`.
+  Attention(Context& context, const AttentionShape& shape, bool whole_maps);
+  ~Attention();
+  Attention(Attention&&) noexcept;
+
+  /// Floats of the `scores` buffer that run() works in.
+  std::int64_t scores_size() const;
+
+  /// qkv [T, 3, h, d], context [T, h, d], both dense.
+  void run(const float* qkv, float* scores, float* context);
+
+  /// Kernels in the order that they run.
+  std::vector<std::string> kernels() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vit::backend

@@ -1,0 +1,68 @@
+#include "vit/backend/context.hpp"
+
+#include <omp.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#include "vit/backend/primitive.hpp"
+
+namespace vit::backend {
+namespace {
+
+/// Whole cores that a cgroup (v2, else v1) grants; 0 where it sets no limit.
+int cgroup_quota() {
+  if (std::ifstream file("/sys/fs/cgroup/cpu.max"); file) {
+    std::string quota;
+    double period = 0;
+    if (file >> quota >> period && quota != "max" && period > 0) {
+      try {
+        return static_cast<int>(std::ceil(std::stod(quota) / period));
+      } catch (const std::exception&) {  // not a number: no limit that we understand
+        return 0;
+      }
+    }
+    return 0;
+  }
+  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  double quota = 0;
+  double period = 0;
+  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) {
+    return static_cast<int>(std::ceil(quota / period));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int available_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int threads = 1;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) threads = std::max(1, CPU_COUNT(&set));
+  if (const int quota = cgroup_quota(); quota > 0) threads = std::min(threads, quota);
+  return threads;
+}
+
+ThreadScope::ThreadScope(int threads) : previous_(omp_get_max_threads()) {
+  omp_set_num_threads(std::max(1, threads));
+}
+
+ThreadScope::~ThreadScope() {
+  omp_set_num_threads(previous_);
+}
+
+Context::Context() : impl_(guarded("create a stream", [] { return std::make_unique<Impl>(); })) {}
+
+Context::~Context() = default;
+
+void Context::Impl::reserve(std::size_t bytes) {
+  const auto floats = static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
+  if (floats > scratchpad.size()) scratchpad = Tensor({floats});
+}
+
+}  // namespace vit::backend

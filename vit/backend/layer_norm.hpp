@@ -1,0 +1,38 @@
+// y = γ (x − mean(x)) / √(var(x) + ε) + β over the last axis (Ba et al. 2016, arXiv:1607.06450).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "vit/backend/context.hpp"
+#include "vit/weights.hpp"
+
+namespace vit::backend {
+
+/// γ and β [D], f32.
+struct NormParameters {
+  explicit NormParameters(const NormWeights& weights)
+      : gamma(weights.weight.to_tensor()), beta(weights.bias.to_tensor()) {}
+
+  Tensor gamma;
+  Tensor beta;
+};
+
+class LayerNorm {
+ public:
+  LayerNorm(Context& context, std::int64_t rows, std::int64_t size, float epsilon);
+  ~LayerNorm();
+  LayerNorm(LayerNorm&&) noexcept;
+
+  /// src, dst [rows, size]; may be the same.
+  void run(const float* src, const NormParameters& parameters, float* dst);
+
+  const std::string& kernel() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vit::backend

@@ -1,0 +1,110 @@
+#include "vit/backend/linear.hpp"
+
+#include "vit/backend/eltwise.hpp"
+#include "vit/backend/primitive.hpp"
+
+namespace vit::backend {
+
+struct PackedLinear::Impl {
+  dnnl::memory weights;
+  dnnl::memory bias;
+  bool has_bias = false;
+};
+
+namespace {
+
+dnnl::matmul::primitive_desc describe(std::int64_t rows, std::int64_t in, std::int64_t out,
+                                      const dnnl::memory::desc& weights, bool bias,
+                                      const Epilogue& epilogue) {
+  dnnl::post_ops ops;
+  if (epilogue.activation) append_eltwise(ops, *epilogue.activation);
+  if (epilogue.accumulate) ops.append_sum(1.0F);
+  dnnl::primitive_attr attr = base_attr();
+  attr.set_post_ops(ops);
+  return {
+      engine(), dense({rows, in}), weights, bias ? dense({1, out}) : dnnl::memory::desc(), dense({rows, out}),
+      attr};
+}
+
+/// Multiplies row i of a [out, in] matrix by scale[i].
+void scale_rows(Tensor& matrix, std::span<const float> scale) {
+  const std::int64_t in = matrix.size() / static_cast<std::int64_t>(scale.size());
+  float* row = matrix.data();
+  for (const float factor : scale) {
+    for (std::int64_t i = 0; i < in; ++i) row[i] *= factor;
+    row += in;
+  }
+}
+
+dnnl::memory packed(Tensor& plain, std::int64_t in, std::int64_t out, const dnnl::memory::desc& wanted) {
+  dnnl::stream stream(engine());
+  dnnl::memory from(strided({in, out}, {1, in}), engine(), plain.data());
+  dnnl::memory to(wanted, engine());
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+  return to;
+}
+
+}  // namespace
+
+PackedLinear::PackedLinear(const LinearWeights& weights, std::int64_t rows, std::span<const float> out_scale)
+    : out_(weights.weight.shape.front()), impl_(std::make_unique<Impl>()) {
+  in_ = weights.weight.size() / out_;
+  guarded("pack the weights of a linear layer", [&] {
+    impl_->has_bias = !weights.bias.empty();
+    const auto pd = describe(rows, in_, out_, any_layout({in_, out_}), impl_->has_bias, {});
+    Tensor plain = weights.weight.to_tensor();
+    if (!out_scale.empty()) scale_rows(plain, out_scale);
+    impl_->weights = packed(plain, in_, out_, pd.weights_desc());
+    if (impl_->has_bias) {
+      Tensor bias = weights.bias.to_tensor();
+      if (!out_scale.empty()) scale_rows(bias, out_scale);
+      impl_->bias = dnnl::memory(dense({1, out_}), engine());
+      std::copy_n(bias.data(), out_, static_cast<float*>(impl_->bias.get_data_handle()));
+    }
+  });
+}
+
+PackedLinear::~PackedLinear() = default;
+PackedLinear::PackedLinear(PackedLinear&&) noexcept = default;
+PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
+
+struct Linear::Impl {
+  Impl(Context& context, const dnnl::matmul::primitive_desc& pd)
+      : matmul(context, pd, dnnl::matmul(pd)), src(unbound(pd.src_desc())), dst(unbound(pd.dst_desc())) {}
+
+  Primitive matmul;
+  dnnl::memory src;
+  dnnl::memory dst;
+};
+
+Linear::Linear(Context& context, std::int64_t rows, const PackedLinear& like, const Epilogue& epilogue) {
+  impl_ = guarded("build a linear layer", [&] {
+    return std::make_unique<Impl>(
+        context, describe(rows, like.in(), like.out(), like.impl().weights.get_desc(), like.impl().has_bias,
+                          epilogue));
+  });
+}
+
+Linear::~Linear() = default;
+Linear::Linear(Linear&&) noexcept = default;
+
+void Linear::run(const float* src, const PackedLinear& weights, float* dst) {
+  bind(impl_->src, src);
+  bind(impl_->dst, dst);
+  const PackedLinear::Impl& w = weights.impl();
+  const dnnl_exec_arg_t src_arg{DNNL_ARG_SRC, impl_->src.get()};
+  const dnnl_exec_arg_t weights_arg{DNNL_ARG_WEIGHTS, w.weights.get()};
+  const dnnl_exec_arg_t dst_arg{DNNL_ARG_DST, impl_->dst.get()};
+  if (w.has_bias) {
+    impl_->matmul.execute({src_arg, weights_arg, {DNNL_ARG_BIAS, w.bias.get()}, dst_arg});
+  } else {
+    impl_->matmul.execute({src_arg, weights_arg, dst_arg});
+  }
+}
+
+const std::string& Linear::kernel() const {
+  return impl_->matmul.kernel();
+}
+
+}  // namespace vit::backend

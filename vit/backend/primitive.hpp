@@ -1,0 +1,71 @@
+// The thin layer over oneDNN that every kernel in this folder is built from. Not included outside
+// vit/backend.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <vector>
+
+#include "vit/backend/context.hpp"
+#include "vit/error.hpp"
+#include "vit/tensor.hpp"
+
+namespace vit::backend {
+
+/// The CPU engine; one for the process, as oneDNN objects that meet must share theirs.
+const dnnl::engine& engine();
+
+/// Runs `body`; what oneDNN throws becomes Error(internal) that says what was being done.
+template <class Body>
+auto guarded(const char* what, Body&& body) {
+  try {
+    return body();
+  } catch (const dnnl::error& e) {
+    throw Error(ErrorCode::internal, std::string("oneDNN could not ") + what + ": " + e.what());
+  }
+}
+
+struct Context::Impl {
+  dnnl::stream stream{engine()};
+  Tensor scratchpad;  // f32 only for its alignment
+
+  /// Grows the shared scratchpad; only while kernels are being built.
+  void reserve(std::size_t bytes);
+};
+
+/// f32 memory descriptor with the given strides (in elements).
+dnnl::memory::desc strided(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides);
+/// f32 memory descriptor, dense and row-major.
+dnnl::memory::desc dense(const dnnl::memory::dims& dims);
+/// f32 memory descriptor whose layout oneDNN chooses.
+dnnl::memory::desc any_layout(const dnnl::memory::dims& dims);
+/// Memory without a buffer: bind() gives it one before each run.
+dnnl::memory unbound(const dnnl::memory::desc& md);
+/// Points `memory` at `data`. oneDNN's handle is not const even where it only reads.
+void bind(dnnl::memory& memory, const float* data);
+/// Attributes that every primitive here has: strict fp32 arithmetic, caller-owned scratchpad.
+dnnl::primitive_attr base_attr();
+
+/// A primitive and its place in the context's scratchpad. execute() allocates nothing: the C++ wrapper of
+/// oneDNN builds a hash map and a vector for each call, the C function underneath does not.
+class Primitive {
+ public:
+  Primitive(Context& context, const dnnl::primitive_desc_base& pd, const dnnl::primitive& primitive);
+
+  void execute(std::initializer_list<dnnl_exec_arg_t> args);
+
+  /// oneDNN's name of the kernel, e.g. "brg:avx512_core".
+  const std::string& kernel() const { return kernel_; }
+
+ private:
+  static constexpr std::size_t kMaxArgs = 8;
+
+  Context::Impl* context_;
+  dnnl::primitive primitive_;
+  dnnl::memory scratchpad_;
+  std::string kernel_;
+};
+
+}  // namespace vit::backend

@@ -1,0 +1,50 @@
+#include "vit/encoder_block.hpp"
+
+namespace vit {
+
+EncoderBlock::EncoderBlock(backend::Context& context, const ModelConfig& config, const PackedBlock& like,
+                           std::int64_t batch, std::int64_t tokens, bool attention_maps)
+    : batch_(batch),
+      attention_maps_(attention_maps),
+      norm_(context, batch * tokens, config.hidden_size, config.layer_norm_eps),
+      qkv_(context, batch * tokens, like.qkv),
+      attention_(context, {tokens, config.num_heads, config.head_size()}, attention_maps),
+      proj_(context, batch * tokens, like.proj, {.activation = {}, .accumulate = true}),
+      fc1_(context, batch * tokens, like.fc1, {.activation = config.activation}),
+      fc2_(context, batch * tokens, like.fc2, {.activation = {}, .accumulate = true}) {}
+
+void EncoderBlock::forward(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
+                           Observer* observer) {
+  float* const x = workspace.hidden_states.data();  // [B, T, D]
+  float* const normed = workspace.normed.data();    // [B, T, D]
+  float* const qkv = workspace.qkv.data();          // [B, T, 3, h, d]
+  float* const context = workspace.context.data();  // [B, T, h, d]
+  float* const mlp = workspace.mlp.data();          // [B, T, F]
+  const std::int64_t qkv_stride = workspace.qkv.size() / batch_;
+  const std::int64_t context_stride = workspace.context.size() / batch_;
+  const std::int64_t scores_stride = attention_maps_ ? attention_.scores_size() : 0;
+
+  norm_.run(x, weights.norm1, normed);         // normed = LayerNorm1(x)
+  qkv_.run(normed, weights.qkv, qkv);          // qkv = normed Wqkvᵀ + b
+  for (std::int64_t b = 0; b < batch_; ++b) {  // context = softmax(q kᵀ / √d) v
+    attention_.run(qkv + b * qkv_stride, workspace.scores.data() + b * scores_stride,
+                   context + b * context_stride);
+  }
+  if (attention_maps_ && observer != nullptr)
+    observer->on_stage(Stage::attention_probs, index, workspace.maps_view);
+  proj_.run(context, weights.proj, x);  // x = x + γ₁ (context Wprojᵀ + b)
+  norm_.run(x, weights.norm2, normed);  // normed = LayerNorm2(x)
+  fc1_.run(normed, weights.fc1, mlp);   // mlp = act(normed W1ᵀ + b1)
+  fc2_.run(mlp, weights.fc2, x);        // x = x + γ₂ (mlp W2ᵀ + b2)
+  if (observer != nullptr) observer->on_stage(Stage::block, index, workspace.hidden_view);
+}
+
+std::vector<std::string> EncoderBlock::kernels() const {
+  const std::vector<std::string> attention = attention_.kernels();
+  return {"blocks.norm  " + norm_.kernel(),       "blocks.attn.qkv  " + qkv_.kernel(),
+          "blocks.attn.scores  " + attention[0],  "blocks.attn.softmax  " + attention[1],
+          "blocks.attn.context  " + attention[2], "blocks.attn.proj  " + proj_.kernel(),
+          "blocks.mlp.fc1  " + fc1_.kernel(),     "blocks.mlp.fc2  " + fc2_.kernel()};
+}
+
+}  // namespace vit

@@ -1,0 +1,38 @@
+// One pre-norm encoder block (Dosovitskiy et al. 2021, equations 2 and 3). Internal to vit/.
+#pragma once
+
+#include <cstdint>
+
+#include "vit/backend/attention.hpp"
+#include "vit/backend/layer_norm.hpp"
+#include "vit/backend/linear.hpp"
+#include "vit/observer.hpp"
+#include "vit/packed_model.hpp"
+#include "vit/workspace.hpp"
+
+namespace vit {
+
+/// The kernels of a block. All blocks of a model have the same shapes, so one of these serves them all.
+class EncoderBlock {
+ public:
+  EncoderBlock(backend::Context& context, const ModelConfig& config, const PackedBlock& like,
+               std::int64_t batch, std::int64_t tokens, bool attention_maps);
+
+  /// workspace.hidden_states [B, T, D] in place.
+  void forward(const PackedBlock& weights, std::int64_t index, Workspace& workspace, Observer* observer);
+
+  std::int64_t scores_size() const { return attention_.scores_size(); }
+  std::vector<std::string> kernels() const;
+
+ private:
+  std::int64_t batch_;
+  bool attention_maps_;
+  backend::LayerNorm norm_;
+  backend::Linear qkv_;
+  backend::Attention attention_;
+  backend::Linear proj_;
+  backend::Linear fc1_;
+  backend::Linear fc2_;
+};
+
+}  // namespace vit

@@ -1,0 +1,75 @@
+#include "vit/model.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "vit/backend/context.hpp"
+#include "vit/error.hpp"
+#include "vit/packed_model.hpp"
+
+namespace vit {
+namespace {
+
+/// The loader has checked this against the file; here it protects those who fill Weights themselves.
+void check_shapes(const ModelConfig& config, Weights& weights) {
+  for_each_tensor(config, weights, [](const TensorSpec& spec, const WeightView& view) {
+    if (view.empty()) {
+      throw Error(ErrorCode::weights_invalid,
+                  fmt::format("tensor {} is missing, expected {}", spec.name, to_string(spec.shape)));
+    }
+    if (view.shape != spec.shape) {
+      throw Error(ErrorCode::weights_invalid, fmt::format("tensor {} has shape {}, expected {}", spec.name,
+                                                          to_string(view.shape), to_string(spec.shape)));
+    }
+  });
+}
+
+/// 1/√d for the rows of q, 1 for those of k and v.
+std::vector<float> query_scale(const ModelConfig& config) {
+  std::vector<float> scale(static_cast<std::size_t>(3 * config.hidden_size), 1.0F);
+  const auto factor = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_size())));
+  std::fill_n(scale.begin(), config.hidden_size, factor);
+  return scale;
+}
+
+std::vector<float> layer_scale(const WeightView& gamma) {
+  std::vector<float> scale(gamma.empty() ? 0 : static_cast<std::size_t>(gamma.size()));
+  if (!gamma.empty()) gamma.copy_to(scale.data());
+  return scale;
+}
+
+PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block, std::int64_t rows) {
+  using backend::NormParameters;
+  using backend::PackedLinear;
+  return {NormParameters(block.norm1),
+          PackedLinear(block.qkv, rows, query_scale(config)),
+          PackedLinear(block.proj, rows, layer_scale(block.layer_scale1)),
+          NormParameters(block.norm2),
+          PackedLinear(block.fc1, rows),
+          PackedLinear(block.fc2, rows, layer_scale(block.layer_scale2))};
+}
+
+}  // namespace
+
+Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
+  config_.validate();
+  check_shapes(config_, weights);
+  const backend::ThreadScope threads(backend::available_threads());
+  const std::int64_t rows = config_.num_tokens(config_.image_size);
+  packed_.reset(new Packed{weights.cls_token.to_tensor(),
+                           weights.pos_embed.to_tensor(),
+                           backend::PatchKernel(weights.patch_embed),
+                           {},
+                           backend::NormParameters(weights.norm),
+                           std::nullopt,
+                           std::nullopt});
+  for (const BlockWeights& block : weights.blocks)
+    packed_->blocks.push_back(pack_block(config_, block, rows));
+  if (config_.pooler_size > 0) packed_->pooler.emplace(weights.pooler, 1);
+  if (config_.num_classes > 0) packed_->head.emplace(weights.head, 1);
+}
+
+Model::~Model() = default;
+
+}  // namespace vit

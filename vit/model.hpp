@@ -1,0 +1,33 @@
+// A network ready to run: validated, packed once, immutable.
+#pragma once
+
+#include <memory>
+
+#include "vit/config.hpp"
+#include "vit/weights.hpp"
+
+namespace vit {
+
+/// Shareable between threads; each thread runs it through a Session of its own.
+class Model {
+ public:
+  /// Packs the weights into the layouts that oneDNN asks for. `weights` are not needed afterwards.
+  /// Throws Error: config_invalid; weights_invalid if a tensor is missing or has another shape than the table
+  /// says.
+  Model(const ModelConfig& config, Weights weights);
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  const ModelConfig& config() const { return config_; }
+
+  struct Packed;
+  /// For Session.
+  const Packed& packed() const { return *packed_; }
+
+ private:
+  ModelConfig config_;
+  std::unique_ptr<Packed> packed_;
+};
+
+}  // namespace vit

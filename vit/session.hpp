@@ -1,0 +1,58 @@
+// One thread's way to run a Model: primitives and workspace for one batch and image size.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vit/config.hpp"
+#include "vit/model.hpp"
+#include "vit/observer.hpp"
+#include "vit/tensor.hpp"
+
+namespace vit {
+
+/// Cores that this process may use: its CPU affinity, lowered by a cgroup quota.
+int available_threads();
+
+struct SessionOptions {
+  std::int64_t batch = 1;
+  Size2 image_size{};           ///< pixels; {0, 0}: the model's own. Others get resampled positions.
+  int threads = 0;              ///< cores that one forward() uses; 0: available_threads()
+  bool attention_maps = false;  ///< keep whole attention maps for the observer: B h T² floats
+};
+
+/// Views into the Session, valid until its next forward().
+struct Outputs {
+  ConstTensorView last_hidden_state;  ///< [B, T, D], after the final layer norm
+  ConstTensorView features;  ///< [B, feature size]: what the head is given; without a head the pooler's
+                             ///< output, or the normed class token where there is no pooler
+  ConstTensorView logits;    ///< [B, K]; data is null where the model has no head
+};
+
+/// Not thread-safe: one thread at a time. Many Sessions may share one Model.
+class Session {
+ public:
+  /// Builds every primitive and takes all memory. Throws Error(invalid_argument) for a batch or image size
+  /// that cannot be, std::bad_alloc.
+  explicit Session(std::shared_ptr<const Model> model, const SessionOptions& options = {});
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  /// pixel_values [B, C, H, W] of the options' sizes. Allocates nothing. Throws Error(invalid_argument) for
+  /// another shape.
+  const Outputs& forward(const ConstTensorView& pixel_values, Observer* observer = nullptr);
+
+  const SessionOptions& options() const;
+
+  /// What oneDNN runs, one line each: "blocks.attn.qkv  brg:avx512_core".
+  std::vector<std::string> kernels() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vit

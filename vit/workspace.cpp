@@ -1,0 +1,17 @@
+#include "vit/workspace.hpp"
+
+namespace vit {
+
+Workspace::Workspace(const ModelConfig& config, std::int64_t B, std::int64_t T)
+    : hidden_states({B, T, config.hidden_size}),
+      normed({B, T, config.hidden_size}),
+      qkv({B, T, 3, config.num_heads, config.head_size()}),
+      context({B, T, config.num_heads, config.head_size()}),
+      mlp({B, T, config.mlp_size}),
+      pooled({B, config.feature_size()}),
+      hidden_view{hidden_states.data(), hidden_states.shape()} {
+  if (config.pooler_size > 0) pooler_output = Tensor({B, config.pooler_size});
+  if (config.num_classes > 0) logits = Tensor({B, config.num_classes});
+}
+
+}  // namespace vit

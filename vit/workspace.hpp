@@ -1,0 +1,26 @@
+// Every buffer of a forward pass, sized once from the config. Internal to vit/.
+#pragma once
+
+#include "vit/config.hpp"
+#include "vit/tensor.hpp"
+
+namespace vit {
+
+struct Workspace {
+  Workspace(const ModelConfig& config, std::int64_t B, std::int64_t T);
+
+  Tensor hidden_states;  ///< [B, T, D], the residual stream
+  Tensor normed;         ///< [B, T, D], after a layer norm; in the end last_hidden_state
+  Tensor qkv;            ///< [B, T, 3, h, d]
+  Tensor scores;         ///< one tile of one image, or all of [B, h, T, T] where maps are kept
+  Tensor context;        ///< [B, T, h, d]
+  Tensor mlp;            ///< [B, T, F]
+  Tensor pooled;         ///< [B, feature size], the head's input
+  Tensor pooler_output;  ///< [B, pooler size]
+  Tensor logits;         ///< [B, K]
+
+  ConstTensorView hidden_view;  ///< of hidden_states, made once: a Shape is a heap allocation
+  ConstTensorView maps_view;    ///< of scores as [B, h, T, T]
+};
+
+}  // namespace vit
