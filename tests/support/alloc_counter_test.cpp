@@ -13,8 +13,7 @@ namespace {
 
 // Keeps the compiler from leaving an allocation out, which it may do where nobody looks at the memory.
 void use(const void* memory) {
-  static const void* volatile seen = nullptr;
-  seen = memory;
+  asm volatile("" : : "g"(memory) : "memory");
 }
 
 TEST(AllocationCount, CodeWithoutAllocationsCountsNothing) {
