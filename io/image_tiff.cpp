@@ -1,0 +1,317 @@
+// The first picture of a TIFF file through libtiff, in the pixel layouts that Pillow reads.
+#include <fmt/format.h>
+#include <tiffio.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "io/exif.hpp"
+#include "io/image_formats.hpp"
+#include "io/tiff_samples.hpp"
+
+namespace vit::io::internal {
+namespace {
+
+/// The file in memory, as libtiff sees it, and what libtiff complained about first.
+struct Client {
+  Bytes bytes;
+  std::size_t position = 0;
+  char message[256] = {};
+};
+
+tmsize_t read_bytes(thandle_t handle, void* to, tmsize_t size) {
+  auto* client = static_cast<Client*>(handle);
+  const std::size_t left = client->bytes.size() - std::min(client->position, client->bytes.size());
+  const std::size_t count = std::min(static_cast<std::size_t>(std::max<tmsize_t>(size, 0)), left);
+  if (count > 0) std::memcpy(to, client->bytes.data() + client->position, count);
+  client->position += count;
+  return static_cast<tmsize_t>(count);
+}
+
+tmsize_t write_nothing(thandle_t, void*, tmsize_t) {
+  return 0;
+}
+
+toff_t seek(thandle_t handle, toff_t offset, int whence) {
+  auto* client = static_cast<Client*>(handle);
+  const std::size_t base = whence == SEEK_CUR   ? client->position
+                           : whence == SEEK_END ? client->bytes.size()
+                                                : 0;
+  client->position = base + static_cast<std::size_t>(offset);
+  return client->position;
+}
+
+int close_nothing(thandle_t) {
+  return 0;
+}
+toff_t size_of(thandle_t handle) {
+  return static_cast<Client*>(handle)->bytes.size();
+}
+
+/// libtiff only reads from the mapping: it was opened with mode "r".
+int map_bytes(thandle_t handle, void** base, toff_t* size) {
+  auto* client = static_cast<Client*>(handle);
+  *base = const_cast<std::uint8_t*>(client->bytes.data());
+  *size = client->bytes.size();
+  return 1;
+}
+void unmap_nothing(thandle_t, void*, toff_t) {}
+
+struct CloseTiff {
+  void operator()(TIFF* tiff) const { TIFFClose(tiff); }
+};
+using TiffReader = std::unique_ptr<TIFF, CloseTiff>;
+
+#if TIFFLIB_VERSION >= 20221213  // 4.5: handlers per file. Before, there are only those of the whole process.
+int keep_error(TIFF*, void* user, const char*, const char* format, va_list arguments) {
+  auto* client = static_cast<Client*>(user);
+  if (client->message[0] == 0) std::vsnprintf(client->message, sizeof client->message, format, arguments);
+  return 1;  // handled: nothing is printed
+}
+
+int drop_warning(TIFF*, void*, const char*, const char*, va_list) {
+  return 1;
+}
+
+TiffReader open(Client& client) {
+  const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(TIFFOpenOptionsAlloc(),
+                                                                             &TIFFOpenOptionsFree);
+  if (!options) throw std::bad_alloc();
+  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), &keep_error, &client);
+  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), &drop_warning, nullptr);
+  return TiffReader(TIFFClientOpenExt("memory", "r", &client, &read_bytes, &write_nothing, &seek,
+                                      &close_nothing, &size_of, &map_bytes, &unmap_nothing, options.get()));
+}
+#else
+TiffReader open(Client& client) {
+  return TiffReader(TIFFClientOpen("memory", "r", &client, &read_bytes, &write_nothing, &seek, &close_nothing,
+                                   &size_of, &map_bytes, &unmap_nothing));
+}
+#endif
+
+[[noreturn]] void fail_decoding(const EncodedImage& encoded, const Client& client) {
+  fail(ErrorCode::image_corrupt, encoded,
+       fmt::format("TIFF data cannot be decoded: {}",
+                   client.message[0] != 0 ? client.message : "no reason given"));
+}
+
+template <class T>
+T field_or(TIFF* tiff, ttag_t tag, T otherwise) {
+  T value = otherwise;
+  return TIFFGetField(tiff, tag, &value) == 1 ? value : otherwise;
+}
+
+TiffLayout read_layout(TIFF* tiff) {
+  TiffLayout layout;
+  layout.width = field_or<std::uint32_t>(tiff, TIFFTAG_IMAGEWIDTH, 0);
+  layout.height = field_or<std::uint32_t>(tiff, TIFFTAG_IMAGELENGTH, 0);
+  layout.bits = field_or<std::uint16_t>(tiff, TIFFTAG_BITSPERSAMPLE, 1);
+  layout.samples = field_or<std::uint16_t>(tiff, TIFFTAG_SAMPLESPERPIXEL, 1);
+  layout.sample_format = field_or<std::uint16_t>(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
+  layout.compression = field_or<std::uint16_t>(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+  layout.photometric = field_or<std::uint16_t>(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISWHITE);
+  layout.separate =
+      field_or<std::uint16_t>(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) == PLANARCONFIG_SEPARATE;
+  layout.big_endian = TIFFIsBigEndian(tiff) != 0;
+  std::uint16_t extra_count = 0;
+  const std::uint16_t* extra = nullptr;
+  if (TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &extra_count, &extra) == 1) {
+    layout.extra_samples = extra_count;
+    layout.premultiplied = extra_count > 0 && extra[0] == EXTRASAMPLE_ASSOCALPHA;
+  }
+  std::uint16_t horizontal = 2, vertical = 2;
+  TIFFGetFieldDefaulted(tiff, TIFFTAG_YCBCRSUBSAMPLING, &horizontal, &vertical);
+  layout.subsampled = horizontal != 1 || vertical != 1;
+  return layout;
+}
+
+/// 256 colours: the high bytes of the colour map.
+std::vector<Rgb> read_palette(TIFF* tiff, const EncodedImage& encoded, const TiffLayout& layout) {
+  std::vector<Rgb> palette(256, Rgb{0, 0, 0});
+  const std::uint16_t *red = nullptr, *green = nullptr, *blue = nullptr;
+  if (layout.bits > 8 || TIFFGetField(tiff, TIFFTAG_COLORMAP, &red, &green, &blue) != 1)
+    fail(ErrorCode::image_corrupt, encoded, "TIFF with palette indices but no colour map");
+  for (std::size_t i = 0; i < std::size_t{1} << layout.bits; ++i)
+    palette[i] = {static_cast<std::uint8_t>(red[i] >> 8), static_cast<std::uint8_t>(green[i] >> 8),
+                  static_cast<std::uint8_t>(blue[i] >> 8)};
+  return palette;
+}
+
+/// A rectangle of the picture that is decoded at once: a strip or a tile.
+struct Block {
+  std::uint32_t index;
+  std::uint32_t x, y;
+  std::uint32_t width, height;  ///< of the part that lies inside the picture
+};
+
+/// Reads blocks with all their planes and converts them to RGB.
+class BlockReader {
+ public:
+  BlockReader(TIFF* tiff, const EncodedImage& encoded, const Client& client, const TiffLayout& layout)
+      : tiff_(tiff), encoded_(encoded), client_(client), layout_(layout), tiled_(TIFFIsTiled(tiff) != 0) {
+    if (tiled_) {
+      block_width_ = field_or<std::uint32_t>(tiff, TIFFTAG_TILEWIDTH, 0);
+      block_height_ = field_or<std::uint32_t>(tiff, TIFFTAG_TILELENGTH, 0);
+      check_size(encoded, block_width_, block_height_);
+    } else {
+      block_width_ = layout.width;
+      block_height_ = std::clamp<std::uint32_t>(
+          field_or<std::uint32_t>(tiff, TIFFTAG_ROWSPERSTRIP, layout.height), 1, layout.height);
+    }
+    row_size_ = tiled_ ? TIFFTileRowSize(tiff) : TIFFScanlineSize(tiff);
+    block_size_ = tiled_ ? TIFFTileSize(tiff) : TIFFStripSize(tiff);
+    const std::uint64_t plane_samples = layout.separate ? 1 : layout.samples;
+    const std::uint64_t wanted = (std::uint64_t{block_width_} * plane_samples * layout.bits + 7) / 8;
+    if (row_size_ <= 0 || block_size_ <= 0 || static_cast<std::uint64_t>(row_size_) < wanted)
+      fail_decoding(encoded, client);
+  }
+
+  void read_into(Image& image, const std::vector<Rgb>& palette) {
+    buffer_.resize(static_cast<std::size_t>(block_size_));
+    const std::size_t samples = layout_.samples;
+    std::vector<std::uint8_t> row(block_width_ * samples);
+    std::vector<std::uint8_t> planes(layout_.separate ? block_height_ * row.size() : 0);
+    for (std::uint32_t y = 0; y < layout_.height; y += block_height_)
+      for (std::uint32_t x = 0; x < layout_.width; x += block_width_) {
+        const Block block{0, x, y, std::min(block_width_, layout_.width - x),
+                          std::min(block_height_, layout_.height - y)};
+        if (layout_.separate) {
+          read_planes(block, planes);
+        } else {
+          read_block(block, 0);
+        }
+        for (std::uint32_t i = 0; i < block.height; ++i) {
+          if (layout_.separate) {
+            std::copy_n(planes.begin() + static_cast<std::ptrdiff_t>(i * row.size()), row.size(),
+                        row.begin());
+          } else {
+            tiff_samples_to_8_bit(layout_, buffer_row(i), block.width * samples, row.data(), 1);
+          }
+          const std::size_t first = (std::size_t{y} + i) * layout_.width + x;
+          tiff_samples_to_rgb(layout_, palette, row.data(), block.width, &image.pixels[3 * first]);
+        }
+      }
+  }
+
+ private:
+  const std::uint8_t* buffer_row(std::size_t y) const {
+    return buffer_.data() + y * static_cast<std::size_t>(row_size_);
+  }
+
+  /// One plane of a strip or tile into buffer_. All of its rows have to be there.
+  void read_block(const Block& block, std::uint16_t plane) {
+    const std::uint32_t index =
+        tiled_ ? TIFFComputeTile(tiff_, block.x, block.y, 0, plane) : TIFFComputeStrip(tiff_, block.y, plane);
+    const std::uint64_t offset = TIFFGetStrileOffset(tiff_, index),
+                        size = TIFFGetStrileByteCount(tiff_, index);
+    if (offset > encoded_.bytes.size() || size > encoded_.bytes.size() - offset)
+      fail_truncated(encoded_, "TIFF", fmt::format("pixels reach up to byte {}", offset + size));
+    const tmsize_t needed = tiled_ ? block_size_ : static_cast<tmsize_t>(block.height) * row_size_;
+    const tmsize_t got = tiled_ ? TIFFReadEncodedTile(tiff_, index, buffer_.data(), needed)
+                                : TIFFReadEncodedStrip(tiff_, index, buffer_.data(), needed);
+    if (got < 0) fail_decoding(encoded_, client_);
+    if (got < needed) fail_truncated(encoded_, "TIFF", fmt::format("strip or tile {} is too short", index));
+  }
+
+  void read_planes(const Block& block, std::vector<std::uint8_t>& planes) {
+    const std::size_t samples = layout_.samples;
+    for (std::uint16_t plane = 0; plane < layout_.samples; ++plane) {
+      read_block(block, plane);
+      for (std::uint32_t i = 0; i < block.height; ++i)
+        tiff_samples_to_8_bit(layout_, buffer_row(i), block.width,
+                              &planes[i * block_width_ * samples + plane], samples);
+    }
+  }
+
+  TIFF* tiff_;
+  const EncodedImage& encoded_;
+  const Client& client_;
+  const TiffLayout& layout_;
+  bool tiled_;
+  std::uint32_t block_width_ = 0;
+  std::uint32_t block_height_ = 0;
+  tmsize_t row_size_ = 0;
+  tmsize_t block_size_ = 0;
+  std::vector<std::uint8_t> buffer_;
+};
+
+/// Subsampled YCbCr: libtiff's own conversion, as Pillow has it too.
+void read_as_rgba(TIFF* tiff, const EncodedImage& encoded, const Client& client, Image& image) {
+  char message[1024] = {};
+  TIFFRGBAImage rgba{};
+  if (TIFFRGBAImageOK(tiff, message) == 0 || TIFFRGBAImageBegin(&rgba, tiff, 1, message) == 0)
+    fail(ErrorCode::image_unsupported, encoded, fmt::format("TIFF: {}", message));
+  const std::unique_ptr<TIFFRGBAImage, void (*)(TIFFRGBAImage*)> release(&rgba, &TIFFRGBAImageEnd);
+  rgba.orientation = ORIENTATION_TOPLEFT;
+  rgba.req_orientation = ORIENTATION_TOPLEFT;
+
+  const ttag_t rows_tag = TIFFIsTiled(tiff) != 0 ? TIFFTAG_TILELENGTH : TIFFTAG_ROWSPERSTRIP;
+  const auto height = static_cast<std::uint32_t>(image.height),
+             width = static_cast<std::uint32_t>(image.width);
+  const std::uint32_t rows =
+      std::clamp<std::uint32_t>(field_or<std::uint32_t>(tiff, rows_tag, height), 1, height);
+  std::vector<std::uint32_t> raster(std::size_t{rows} * width);
+  std::uint8_t* rgb = image.pixels.data();
+  for (std::uint32_t y = 0; y < height; y += rows) {
+    const std::uint32_t count = std::min(rows, height - y);
+    rgba.row_offset = static_cast<int>(y);
+    if (TIFFRGBAImageGet(&rgba, raster.data(), width, count) == 0) fail_decoding(encoded, client);
+    for (std::size_t i = 0; i < std::size_t{count} * width; ++i, rgb += 3) {
+      rgb[0] = static_cast<std::uint8_t>(TIFFGetR(raster[i]));
+      rgb[1] = static_cast<std::uint8_t>(TIFFGetG(raster[i]));
+      rgb[2] = static_cast<std::uint8_t>(TIFFGetB(raster[i]));
+    }
+  }
+}
+
+/// libtiff's orientation tag, or that of the XMP packet.
+int read_orientation(TIFF* tiff) {
+  std::uint16_t orientation = 0;
+  if (TIFFGetField(tiff, TIFFTAG_ORIENTATION, &orientation) == 1) return orientation;
+  std::uint32_t size = 0;
+  const char* xmp = nullptr;
+  if (TIFFGetField(tiff, TIFFTAG_XMLPACKET, &size, &xmp) != 1) return 1;
+  return xmp_orientation({xmp, size}).value_or(1);
+}
+
+}  // namespace
+
+DecodedImage decode_tiff(const EncodedImage& encoded) {
+  Client client{encoded.bytes};
+  const TiffReader tiff = open(client);
+  if (!tiff) {
+    if (tiff_directory_is_cut_off(encoded.bytes))
+      fail_truncated(encoded, "TIFF", "its directory lies at the end");
+    fail_decoding(encoded, client);
+  }
+  TiffLayout layout = read_layout(tiff.get());
+  check_size(encoded, layout.width, layout.height);
+  const bool is_ycbcr = layout.photometric == PHOTOMETRIC_YCBCR && layout.samples > 1;
+  if (is_ycbcr && layout.compression == COMPRESSION_JPEG && !layout.separate) {
+    TIFFSetField(tiff.get(), TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    layout.photometric = PHOTOMETRIC_RGB;
+  }
+  const bool as_rgba = layout.photometric == PHOTOMETRIC_YCBCR && is_ycbcr &&
+                       (layout.compression != COMPRESSION_NONE || layout.subsampled);
+  if (!as_rgba) check_tiff_layout(encoded, layout);
+
+  DecodedImage decoded;
+  decoded.image = allocate_image(encoded, layout.width, layout.height);
+  if (as_rgba) {
+    read_as_rgba(tiff.get(), encoded, client, decoded.image);
+  } else {
+    const std::vector<Rgb> palette = layout.photometric == PHOTOMETRIC_PALETTE
+                                         ? read_palette(tiff.get(), encoded, layout)
+                                         : std::vector<Rgb>();
+    BlockReader(tiff.get(), encoded, client, layout).read_into(decoded.image, palette);
+  }
+  // Pillow turns TIFF pictures upright when it loads them, whoever asks.
+  turn_upright(decoded.image, read_orientation(tiff.get()));
+  return decoded;
+}
+
+}  // namespace vit::io::internal
