@@ -1,0 +1,135 @@
+#include "io/inputs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace vit::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+class InputsTest : public ::testing::Test {
+ protected:
+  InputsTest() : folder_(fs::temp_directory_path() / ("vitrine_inputs_" + std::to_string(::getpid()))) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~InputsTest() override { fs::remove_all(folder_); }
+
+  std::string make(const std::string& name) {
+    const fs::path path = folder_ / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << "x";
+    return path.native();
+  }
+
+  std::vector<Input> all(std::vector<std::string> arguments, InputOptions options = {}) {
+    InputSource source(std::move(arguments), options);
+    std::vector<Input> inputs;
+    while (std::optional<Input> input = source.next()) inputs.push_back(*input);
+    return inputs;
+  }
+
+  std::vector<std::string> names(std::vector<std::string> arguments, InputOptions options = {}) {
+    std::vector<std::string> result;
+    for (const Input& input : all(std::move(arguments), options)) {
+      EXPECT_FALSE(input.error) << input.error->what();
+      result.push_back(input.name.starts_with(folder_.native())
+                           ? input.name.substr(folder_.native().size() + 1)
+                           : input.name);
+    }
+    return result;
+  }
+
+  fs::path folder_;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(InputsTest, FilesArePassedOnUnseenAndInOrder) {
+  EXPECT_EQ(names({"b.png", "no such file", "a.txt"}), (Names{"b.png", "no such file", "a.txt"}));
+}
+
+TEST_F(InputsTest, FolderGivesPicturesInNaturalOrder) {
+  for (const char* name :
+       {"img10.jpg", "img2.JPG", "img1.png", "notes.txt", ".hidden.png", "sub/deep.png", "Ünïcode 图.webp"}) {
+    make(name);
+  }
+  EXPECT_EQ(names({folder_.native()}), (Names{"img1.png", "img2.JPG", "img10.jpg", "Ünïcode 图.webp"}));
+}
+
+TEST_F(InputsTest, RecursiveFolderSkipsHiddenFoldersAndLinkedFolders) {
+  make("a/1.png");
+  make("b/c/2.png");
+  make(".ipynb_checkpoints/3.png");
+  fs::create_directory_symlink(folder_, folder_ / "b" / "loop");
+  EXPECT_EQ(names({folder_.native()}, {.recursive = true}), (Names{"a/1.png", "b/c/2.png"}));
+}
+
+TEST_F(InputsTest, FolderWithoutPicturesIsOneErrorThatSaysWhatToDo) {
+  make("sub/1.png");
+  make("readme.txt");
+  const std::vector<Input> inputs = all({folder_.native()});
+  ASSERT_EQ(inputs.size(), 1U);
+  ASSERT_TRUE(inputs[0].error);
+  EXPECT_EQ(inputs[0].error->code(), ErrorCode::no_input);
+  EXPECT_NE(std::string(inputs[0].error->what()).find(folder_.native()), std::string::npos);
+  EXPECT_NE(std::string(inputs[0].error->what()).find("-r looks into folders"), std::string::npos);
+}
+
+TEST_F(InputsTest, EmptyFolderIsAnError) {
+  const std::vector<Input> inputs = all({folder_.native()});
+  ASSERT_EQ(inputs.size(), 1U);
+  ASSERT_TRUE(inputs[0].error);
+  EXPECT_EQ(inputs[0].error->code(), ErrorCode::no_input);
+  EXPECT_NE(std::string(inputs[0].error->what()).find("it is empty"), std::string::npos);
+}
+
+TEST_F(InputsTest, ListIsReadLineByLine) {
+  std::istringstream list("a.png\r\n\nb with space.png\nlast");
+  EXPECT_EQ(names({"first", "-", "after"}, {.list = &list}),
+            (Names{"first", "a.png", "b with space.png", "last", "after"}));
+}
+
+TEST_F(InputsTest, ListIsNotReadAhead) {
+  std::istringstream list("a.png\nb.png\n");
+  InputSource source({"-"}, {.list = &list});
+  EXPECT_EQ(source.look_ahead(10), 0U);
+  EXPECT_TRUE(source.interactive());
+  EXPECT_EQ(source.next()->name, "a.png");
+  EXPECT_EQ(list.tellg(), 6);
+}
+
+TEST_F(InputsTest, LookAheadCountsWhatIsCertain) {
+  InputSource source({"a", "b", "c"}, {});
+  EXPECT_EQ(source.look_ahead(2), 2U);
+  EXPECT_EQ(source.look_ahead(9), 3U);
+  EXPECT_EQ(source.next()->name, "a");
+  EXPECT_EQ(source.look_ahead(9), 2U);
+}
+
+TEST(NaturalLess, ComparesNumbersByValue) {
+  std::vector<std::string> names{
+      "10", "9", "1", "01", "a10b", "a9b", "a", "b", "a010b2", "99999999999999999999999", "2"};
+  std::sort(names.begin(), names.end(), natural_less);
+  EXPECT_EQ(names,
+            (Names{"01", "1", "2", "9", "10", "99999999999999999999999", "a", "a9b", "a10b", "a010b2", "b"}));
+}
+
+TEST(NaturalLess, IsAStrictOrder) {
+  const Names names{"", "0", "00", "a0", "a00", "a0b", "a00a", "1a", "01", "1"};
+  for (const std::string& x : names) {
+    EXPECT_FALSE(natural_less(x, x)) << x;
+    for (const std::string& y : names) {
+      EXPECT_FALSE(natural_less(x, y) && natural_less(y, x)) << x << " " << y;
+      EXPECT_TRUE(x == y || natural_less(x, y) || natural_less(y, x)) << x << " " << y;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vit::io
