@@ -1,4 +1,5 @@
-// Picture -> network input: resize, centre crop, rescale, normalise, by the recipe that travels with the model.
+// Picture -> network input: resize, centre crop, rescale, normalise, by the recipe that travels with the
+// model.
 #pragma once
 
 #include <array>
@@ -9,48 +10,53 @@
 #include <string_view>
 
 #include "io/image.hpp"
+#include "io/resample.hpp"
 #include "vit/config.hpp"
 
 namespace vit::io {
-
-/// Pillow's resampling filters.
-enum class Interpolation { nearest, lanczos, bilinear, bicubic, box, hamming };
-
-std::string_view to_string(Interpolation interpolation);
 
 /// Target size of the resize step.
 enum class ResizeMode {
   none,           ///< no resize
   exact,          ///< to `size`, whatever the aspect ratio
-  shortest_edge,  ///< the shorter side to `edge`, the other in proportion
+  shortest_edge,  ///< the shorter side to `edge`, the other in proportion, truncated
 };
 
 /// One recipe. The order of the steps is fixed: decode, resize, crop, rescale, normalise.
 struct PreprocessConfig {
-  std::string source;  ///< where it comes from, for `info` ("hf, ViTImageProcessor, preprocessor_config.json")
+  std::string
+      source;  ///< where it comes from, for `info` ("hf, ViTImageProcessor, preprocessor_config.json")
   Exif exif = Exif::apply;
   Transparency transparency = Transparency::drop;
   ResizeMode resize = ResizeMode::exact;
   Size2 size{224, 224};
   std::int64_t edge = 224;
+  std::optional<std::int64_t> longest_edge;  ///< with shortest_edge: both shrink so that the longer side fits
   Interpolation interpolation = Interpolation::bilinear;
-  std::optional<Size2> crop;              ///< centre crop, padded with zeros where the picture is smaller
+  std::optional<Size2> crop;  ///< centre crop, padded with zeros where the picture is smaller
   bool rescale = true;
   double rescale_factor = 1.0 / 255.0;
   bool normalize = true;
   std::array<double, 3> mean{0.5, 0.5, 0.5};
   std::array<double, 3> std{0.5, 0.5, 0.5};
 
-  /// Size of the result for a picture of `image` pixels.
+  /// Size of the result for a picture of `image` pixels. The same for every picture, unless there is neither
+  /// a crop nor a resize to an exact size. Throws Error: image_unsupported (a side would shrink to nothing),
+  /// image_too_large (more than 2^28 pixels).
   Size2 output_size(Size2 image) const;
 };
 
-/// Reads a Hugging Face preprocessor_config.json (also old ones with feature_extractor_type and integer sizes).
-/// `name` appears in messages. Throws Error: config_invalid, model_unsupported (an unknown processor or filter).
-PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_view name);
+/// Reads a Hugging Face preprocessor_config.json, of any age (feature_extractor_type, sizes as numbers), or
+/// the processor_config.json that contains one. What the file does not say is the default of its processor
+/// class; a file that does not name its class gets the one of `model_type` (of config.json). `name` appears
+/// in messages. Throws Error: config_invalid, or model_unsupported (a class or step that Vitrine does not
+/// have).
+PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_view name,
+                                           std::string_view model_type = {});
 
-/// Applies the recipe to a decoded picture. `pixel_values` has room for 3 * height * width floats of output_size
-/// and receives [3, height, width], R G B. Thread-safe.
+/// Applies the recipe to a decoded picture, in the arithmetic of the Hugging Face processors' Pillow backend.
+/// `pixel_values` has 3 * height * width floats of output_size and receives [3, height, width], R G B.
+/// Thread-safe. Throws Error: those of output_size, invalid_argument (sizes that do not fit).
 void preprocess(const Image& image, const PreprocessConfig& config, std::span<float> pixel_values);
 
 }  // namespace vit::io

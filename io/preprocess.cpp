@@ -1,0 +1,161 @@
+#include "io/preprocess.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "vit/error.hpp"
+
+namespace vit::io {
+namespace {
+
+constexpr std::int64_t kMaxOutputPixels = std::int64_t{1} << 28;
+
+/// transformers' get_resize_output_image_size and, with a longest edge, get_size_with_aspect_ratio.
+Size2 proportional_size(Size2 image, std::int64_t edge, std::optional<std::int64_t> longest) {
+  const std::int64_t shorter = std::min(image.height, image.width);
+  const std::int64_t longer = std::max(image.height, image.width);
+  // Integer division is exactly the references' int(edge * longer / shorter).
+  std::int64_t other = edge * longer / shorter;
+  const auto ratio = static_cast<double>(longer) / static_cast<double>(shorter);
+  if (longest && ratio * static_cast<double>(edge) > static_cast<double>(*longest)) {
+    const double exact =
+        static_cast<double>(*longest) * static_cast<double>(shorter) / static_cast<double>(longer);
+    edge = static_cast<std::int64_t>(std::nearbyint(exact));  // half to even, as Python's round
+    // Where the shorter side has its length already, the references leave the picture as it is.
+    other =
+        edge == shorter
+            ? longer
+            : static_cast<std::int64_t>(exact * static_cast<double>(longer) / static_cast<double>(shorter));
+  }
+  return image.width <= image.height ? Size2{other, edge} : Size2{edge, other};
+}
+
+/// Size between resize and crop.
+Size2 resized_size(Size2 image, const PreprocessConfig& config) {
+  switch (config.resize) {
+    case ResizeMode::none:
+      return image;
+    case ResizeMode::exact:
+      return config.size;
+    case ResizeMode::shortest_edge:
+      return proportional_size(image, config.edge, config.longest_edge);
+  }
+  throw Error(ErrorCode::internal, "preprocess: unknown resize mode");
+}
+
+Size2 size_of(const Image& image) {
+  return {image.height, image.width};
+}
+
+/// One axis of the centre crop: `count` pixels from `from` on of the resized picture land at `to` of the
+/// result.
+struct Span {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t count = 0;
+};
+
+/// An odd margin that is cut is smaller before the picture, one that is padded is larger before it: the
+/// rounding of transformers' image_transforms.center_crop (its torchvision backend pads the other way round).
+Span center(std::int64_t size, std::int64_t crop) {
+  if (size >= crop) return {(size - crop) / 2, 0, crop};
+  return {0, (crop - size + 1) / 2, size};
+}
+
+/// What becomes of the 256 values of a channel, in the references' precision: the product in double, rounded
+/// to float; mean and deviation in float.
+using ChannelTable = std::array<float, 256>;
+
+ChannelTable channel_table(const PreprocessConfig& config, std::size_t channel) {
+  const auto mean = static_cast<float>(config.mean[channel]);
+  const auto std = static_cast<float>(config.std[channel]);
+  ChannelTable table;
+  for (std::size_t value = 0; value < table.size(); ++value) {
+    float x = static_cast<float>(value);
+    if (config.rescale) x = static_cast<float>(static_cast<double>(value) * config.rescale_factor);
+    if (config.normalize) x = (x - mean) / std;
+    table[value] = x;
+  }
+  return table;
+}
+
+/// Pixels with `stride` bytes between rows, into the plane of one channel; what lies beside them was zero
+/// before scaling and normalisation.
+void fill_plane(const std::uint8_t* channel, std::int64_t stride, Span rows, Span columns, Size2 size,
+                const ChannelTable& table, float* plane) {
+  for (std::int64_t y = 0; y < size.height; ++y, plane += size.width) {
+    if (y < rows.to || y >= rows.to + rows.count) {
+      std::fill_n(plane, size.width, table[0]);
+      continue;
+    }
+    const std::uint8_t* pixel = channel + (y - rows.to) * stride;
+    float* const end = plane + columns.to + columns.count;
+    std::fill(plane, plane + columns.to, table[0]);
+    for (float* target = plane + columns.to; target != end; ++target, pixel += 3) *target = table[*pixel];
+    std::fill(end, plane + size.width, table[0]);
+  }
+}
+
+}  // namespace
+
+Size2 PreprocessConfig::output_size(Size2 image) const {
+  if (image.height <= 0 || image.width <= 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("preprocess: {} x {} pixels", image.width, image.height));
+  }
+  const Size2 resized = resized_size(image, *this);
+  const Size2 result = crop.value_or(resized);
+  if (resized.height < 1 || resized.width < 1) {
+    throw Error(
+        ErrorCode::image_unsupported,
+        fmt::format("{} x {} pixels would be resized to {} x {}: the picture is too long and thin for sides "
+                    "of {} to {}",
+                    image.width, image.height, resized.width, resized.height, edge,
+                    longest_edge.value_or(0)));
+  }
+  if (std::max(resized.height, resized.width) > std::numeric_limits<std::int32_t>::max() ||
+      result.height > kMaxOutputPixels / result.width) {
+    throw Error(ErrorCode::image_too_large,
+                fmt::format("{} x {} pixels would become {} x {}, more than the limit of {} pixels",
+                            image.width, image.height, resized.width, resized.height, kMaxOutputPixels));
+  }
+  return result;
+}
+
+void preprocess(const Image& image, const PreprocessConfig& config, std::span<float> pixel_values) {
+  const Size2 size = config.output_size(size_of(image));
+  if (pixel_values.size() != static_cast<std::size_t>(3 * size.height * size.width)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("preprocess: room for {} floats, expected [3, {}, {}]", pixel_values.size(),
+                            size.height, size.width));
+  }
+  if (image.pixels.size() != static_cast<std::size_t>(3 * image.height * image.width)) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("preprocess: {} bytes for {} x {} RGB pixels",
+                                                         image.pixels.size(), image.width, image.height));
+  }
+
+  const Size2 resized = resized_size(size_of(image), config);
+  const Span rows = center(resized.height, size.height);
+  const Span columns = center(resized.width, size.width);
+  Image part;  // of the resized picture, what the crop keeps
+  const std::uint8_t* pixels = nullptr;
+  std::int64_t stride = 0;
+  if (resized == size_of(image)) {
+    stride = 3 * image.width;
+    pixels = image.pixels.data() + rows.from * stride + 3 * columns.from;
+  } else {
+    part = resize_region(image, resized, config.interpolation,
+                         {rows.from, columns.from, rows.count, columns.count});
+    stride = 3 * part.width;
+    pixels = part.pixels.data();
+  }
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    fill_plane(pixels + channel, stride, rows, columns, size, channel_table(config, channel),
+               pixel_values.data() + channel * pixel_values.size() / 3);
+  }
+}
+
+}  // namespace vit::io

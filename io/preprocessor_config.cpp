@@ -1,0 +1,301 @@
+// preprocessor_config.json -> PreprocessConfig. Follows transformers 5.24: PilBackend and the classes on top
+// of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "io/json.hpp"
+#include "io/preprocess.hpp"
+#include "vit/error.hpp"
+
+namespace vit::io {
+namespace {
+
+using Channels = std::array<double, 3>;
+
+constexpr Channels kHalf{0.5, 0.5, 0.5};
+constexpr Channels kImagenetMean{0.485, 0.456, 0.406};
+constexpr Channels kImagenetStd{0.229, 0.224, 0.225};
+constexpr Channels kClipMean{0.48145466, 0.4578275, 0.40821073};
+constexpr Channels kClipStd{0.26862954, 0.26130258, 0.27577711};
+
+constexpr std::int64_t kMaxSide = 16384;
+
+/// Defaults of a processor class: what a file means that does not say it.
+struct ProcessorClass {
+  std::string_view name;  ///< without its suffix ImageProcessor
+  ResizeMode resize = ResizeMode::exact;
+  std::int64_t size = 224;       ///< square, or shortest edge
+  bool number_is_square = true;  ///< "size": 224 means a square, not the shortest edge (default_to_square)
+  std::int64_t crop_size = 0;    ///< square; 0: none
+  bool center_crop = false;
+  bool convert_rgb = false;
+  Interpolation resample = Interpolation::bicubic;
+  Channels mean = kHalf;
+  Channels std = kHalf;
+};
+
+/// All of these do nothing but resize, crop, rescale and normalise.
+constexpr std::array kClasses{
+    ProcessorClass{.name = "ViT", .resample = Interpolation::bilinear},
+    ProcessorClass{.name = "DeiT", .size = 256, .crop_size = 224, .center_crop = true},
+    ProcessorClass{.name = "Beit", .crop_size = 224},
+    ProcessorClass{.name = "CLIP",
+                   .resize = ResizeMode::shortest_edge,
+                   .number_is_square = false,
+                   .crop_size = 224,
+                   .center_crop = true,
+                   .convert_rgb = true,
+                   .mean = kClipMean,
+                   .std = kClipStd},
+    ProcessorClass{.name = "ChineseCLIP",
+                   .resize = ResizeMode::shortest_edge,
+                   .number_is_square = false,
+                   .crop_size = 224,
+                   .center_crop = true,
+                   .convert_rgb = true,
+                   .mean = kClipMean,
+                   .std = kClipStd},
+    ProcessorClass{.name = "Siglip", .number_is_square = false, .convert_rgb = true},
+    ProcessorClass{.name = "Bit",
+                   .resize = ResizeMode::shortest_edge,
+                   .number_is_square = false,
+                   .crop_size = 224,
+                   .center_crop = true,
+                   .convert_rgb = true,
+                   .mean = kClipMean,
+                   .std = kClipStd},
+    ProcessorClass{.name = "Blip", .size = 384, .convert_rgb = true, .mean = kClipMean, .std = kClipStd},
+    ProcessorClass{.name = "Pvt", .mean = kImagenetMean, .std = kImagenetStd},
+};
+
+/// The class that goes with a model, for files that name none.
+struct ModelClass {
+  std::string_view model_type;
+  std::string_view name;
+};
+
+constexpr std::array kModelClasses{
+    ModelClass{"vit", "ViT"},
+    ModelClass{"vit_mae", "ViT"},
+    ModelClass{"vit_msn", "ViT"},
+    ModelClass{"ijepa", "ViT"},
+    ModelClass{"deit", "DeiT"},
+    ModelClass{"beit", "Beit"},
+    ModelClass{"clip", "CLIP"},
+    ModelClass{"data2vec-vision", "Beit"},
+    ModelClass{"siglip", "Siglip"},
+    ModelClass{"dinov2", "Bit"},
+    ModelClass{"dinov2_with_registers", "Bit"},
+};
+
+bool remove_suffix(std::string_view& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.remove_suffix(suffix.size());
+  return true;
+}
+
+[[noreturn]] void throw_unsupported(const JsonSource& source, std::string_view what) {
+  throw Error(ErrorCode::model_unsupported, fmt::format("{}: {}", source.name, what));
+}
+
+const ProcessorClass& class_named(std::string_view full_name, const JsonSource& source) {
+  std::string_view name = full_name;
+  if (!remove_suffix(name, "Fast")) remove_suffix(name, "Pil");  // backends of the same class
+  const bool known_suffix = remove_suffix(name, "ImageProcessor") || remove_suffix(name, "FeatureExtractor");
+  const auto* found =
+      std::find_if(kClasses.begin(), kClasses.end(), [&](const auto& c) { return c.name == name; });
+  if (known_suffix && found != kClasses.end()) return *found;
+  std::string known;
+  for (const ProcessorClass& c : kClasses)
+    known += fmt::format("{}{}ImageProcessor", known.empty() ? "" : ", ", c.name);
+  throw_unsupported(
+      source, fmt::format("the image processor {} is not supported; supported are {}", full_name, known));
+}
+
+const ProcessorClass& class_of(const Json& file, const JsonSource& source, std::string_view model_type) {
+  if (const auto type = find_string(file, "image_processor_type", source)) return class_named(*type, source);
+  if (const auto type = find_string(file, "feature_extractor_type", source))
+    return class_named(*type, source);
+  const auto* found = std::find_if(kModelClasses.begin(), kModelClasses.end(),
+                                   [&](const auto& c) { return c.model_type == model_type; });
+  if (found != kModelClasses.end()) return class_named(fmt::format("{}ImageProcessor", found->name), source);
+  throw Error(
+      source.code,
+      fmt::format("{}: \"image_processor_type\" is missing, and the model type \"{}\" does not imply one",
+                  source.name, model_type));
+}
+
+std::int64_t to_side(const Json& value, std::string_view key, const JsonSource& source) {
+  const std::int64_t side = to_int(value, key, source);
+  if (side < 1 || side > kMaxSide)
+    throw_unexpected(source, key, fmt::format("1 to {} pixels", kMaxSide), value);
+  return side;
+}
+
+/// {"height": 224, "width": 224} or [224, 224]; nothing for other forms.
+std::optional<Size2> find_height_width(const Json& value, std::string_view key, const JsonSource& source) {
+  if (value.is_array() && value.size() == 2) {
+    return Size2{to_side(value[0], fmt::format("{}[0]", key), source),
+                 to_side(value[1], fmt::format("{}[1]", key), source)};
+  }
+  if (value.is_object() && value.size() == 2 && find(value, "height") != nullptr &&
+      find(value, "width") != nullptr) {
+    return Size2{to_side(value["height"], fmt::format("{}.height", key), source),
+                 to_side(value["width"], fmt::format("{}.width", key), source)};
+  }
+  return std::nullopt;
+}
+
+void read_size(const Json& value, bool number_is_square, const JsonSource& source, PreprocessConfig& config) {
+  if (const auto size = find_height_width(value, "size", source)) {
+    config.resize = ResizeMode::exact;
+    config.size = *size;
+  } else if (value.is_number()) {
+    const std::int64_t side = to_side(value, "size", source);
+    config.resize = number_is_square ? ResizeMode::exact : ResizeMode::shortest_edge;
+    config.size = {side, side};
+    config.edge = side;
+  } else if (value.is_object() && find(value, "shortest_edge") != nullptr &&
+             value.size() == (value.contains("longest_edge") ? 2U : 1U)) {
+    config.resize = ResizeMode::shortest_edge;
+    config.edge = to_side(value["shortest_edge"], "size.shortest_edge", source);
+    if (const Json* longest = find(value, "longest_edge")) {
+      config.longest_edge = to_side(*longest, "size.longest_edge", source);
+    }
+  } else if (value.is_object() && (value.contains("max_height") || value.contains("max_pixels"))) {
+    throw_unsupported(source, fmt::format("\"size\" {} is not supported", describe(value)));
+  } else {
+    throw_unexpected(source, "size",
+                     "a number, [height, width], {\"height\", \"width\"}, {\"shortest_edge\"} or "
+                     "{\"shortest_edge\", \"longest_edge\"}",
+                     value);
+  }
+}
+
+Size2 read_crop_size(const Json& value, const JsonSource& source) {
+  if (const auto size = find_height_width(value, "crop_size", source)) return *size;
+  if (value.is_number()) {
+    const std::int64_t side = to_side(value, "crop_size", source);
+    return {side, side};
+  }
+  throw_unexpected(source, "crop_size", "a number, [height, width] or {\"height\", \"width\"}", value);
+}
+
+/// Pillow's numbers, or names (which the references do not read: they take bilinear for any name).
+Interpolation read_resample(const Json& value, const JsonSource& source) {
+  constexpr std::array kFilters{Interpolation::nearest, Interpolation::lanczos, Interpolation::bilinear,
+                                Interpolation::bicubic, Interpolation::box,     Interpolation::hamming};
+  if (value.is_string()) {
+    std::string name = value.get<std::string>();
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    for (const Interpolation filter : kFilters) {
+      if (to_string(filter) == name) return filter;
+    }
+  } else if (value.is_number_integer()) {
+    const std::int64_t number = to_int(value, "resample", source);
+    if (number >= 0 && number < static_cast<std::int64_t>(kFilters.size())) {
+      return kFilters[static_cast<std::size_t>(number)];
+    }
+  }
+  throw_unexpected(source, "resample",
+                   "0 (nearest), 1 (lanczos), 2 (bilinear), 3 (bicubic), 4 (box), 5 (hamming) or such a name",
+                   value);
+}
+
+/// A number that is finite in single precision too, which the references compute in.
+double read_float(const Json& value, std::string_view key, const JsonSource& source) {
+  const double number = to_number(value, key, source);
+  if (!std::isfinite(static_cast<float>(number)))
+    throw_unexpected(source, key, "a single-precision number", value);
+  return number;
+}
+
+/// Three numbers, or one for all channels.
+Channels read_channels(const Json& file, const char* key, const Channels& fallback,
+                       const JsonSource& source) {
+  const Json* value = find(file, key);
+  if (value == nullptr) return fallback;
+  Channels channels{};
+  if (value->is_number()) {
+    channels.fill(read_float(*value, key, source));
+    return channels;
+  }
+  if (!value->is_array() || value->size() != channels.size()) {
+    throw_unexpected(source, key, "3 numbers (pictures are RGB), or one for all channels", *value);
+  }
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    channels[i] = read_float((*value)[i], fmt::format("{}[{}]", key, i), source);
+  }
+  return channels;
+}
+
+void read_resize_and_crop(const Json& file, const ProcessorClass& defaults, const JsonSource& source,
+                          PreprocessConfig& config) {
+  config.resize = defaults.resize;
+  config.size = {defaults.size, defaults.size};
+  config.edge = defaults.size;
+  const bool number_is_square =
+      find_bool(file, "default_to_square", source).value_or(defaults.number_is_square);
+  const bool use_square_size = find_bool(file, "use_square_size", source).value_or(false);
+  if (defaults.name == "CLIP" && use_square_size) {  // Kosmos-2: overrides even a size in the file
+    config.resize = ResizeMode::exact;
+  } else if (const Json* size = find(file, "size")) {
+    read_size(*size, number_is_square, source, config);
+  }
+  if (!find_bool(file, "do_resize", source).value_or(true)) config.resize = ResizeMode::none;
+  const Json* resample = find(file, "resample");
+  config.interpolation = resample != nullptr ? read_resample(*resample, source) : defaults.resample;
+
+  const Json* crop_size = find(file, "crop_size");
+  std::optional<Size2> crop;
+  if (crop_size != nullptr) crop = read_crop_size(*crop_size, source);
+  if (crop_size == nullptr && defaults.crop_size > 0) crop = Size2{defaults.crop_size, defaults.crop_size};
+  if (find_bool(file, "do_center_crop", source).value_or(defaults.center_crop)) {
+    if (!crop)
+      throw Error(source.code, fmt::format("{}: \"do_center_crop\" without a \"crop_size\"", source.name));
+    config.crop = crop;
+  }
+}
+
+void read_values(const Json& file, const ProcessorClass& defaults, const JsonSource& source,
+                 PreprocessConfig& config) {
+  config.rescale = find_bool(file, "do_rescale", source).value_or(true);
+  if (const Json* factor = find(file, "rescale_factor")) {
+    config.rescale_factor = read_float(*factor, "rescale_factor", source);
+  }
+  config.normalize = find_bool(file, "do_normalize", source).value_or(true);
+  if (!config.normalize) return;  // nobody looks at mean and std then
+  config.mean = read_channels(file, "image_mean", defaults.mean, source);
+  config.std = read_channels(file, "image_std", defaults.std, source);
+  for (const double std : config.std) {
+    if (static_cast<float>(std) == 0.0F) throw_unexpected(source, "image_std", "no zeros", file["image_std"]);
+  }
+}
+
+}  // namespace
+
+PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_view name,
+                                           std::string_view model_type) {
+  const JsonSource source(name);
+  const Json text = parse_json_object(json, source);
+  const Json* nested = find_object(text, "image_processor", source);  // processor_config.json
+  const Json& file = nested != nullptr ? *nested : text;
+  const ProcessorClass& defaults = class_of(file, source, model_type);
+
+  PreprocessConfig config;
+  config.source = fmt::format("hf, {}ImageProcessor, {}", defaults.name, name);
+  config.exif = Exif::apply;
+  config.transparency = find_bool(file, "do_convert_rgb", source).value_or(defaults.convert_rgb)
+                            ? Transparency::colour_key_on_white
+                            : Transparency::drop;
+  read_resize_and_crop(file, defaults, source, config);
+  read_values(file, defaults, source, config);
+  if (find_bool(file, "do_pad", source).value_or(false))
+    throw_unsupported(source, "\"do_pad\" is not supported");
+  return config;
+}
+
+}  // namespace vit::io
