@@ -1,0 +1,24 @@
+// vitrine bench: how fast a network runs here, and what share of this machine's limit that is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "apps/common.hpp"
+
+namespace vit::apps {
+
+struct BenchOptions {
+  CommonOptions common;
+  std::string arch;  ///< random weights of this shape instead of a model
+  std::int64_t batch = 1;
+  int iterations = 30;
+  bool kernels = false;
+  std::string format = "text";
+};
+
+void add_bench(CLI::App& app, int& result);
+/// Returns kOk.
+int run_bench(const BenchOptions& options);
+
+}  // namespace vit::apps

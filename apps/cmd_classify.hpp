@@ -1,0 +1,29 @@
+// vitrine classify INPUT…: the best labels of each picture.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/common.hpp"
+
+namespace vit::apps {
+
+struct ClassifyOptions {
+  CommonOptions common;
+  std::vector<std::string> inputs;
+  bool recursive = false;
+  std::string format = "text";
+  std::string output;
+  std::int64_t top_k = 5;
+  float threshold = 0;
+  std::int64_t batch = 8;
+};
+
+void add_classify(CLI::App& app, int& result);
+/// Returns kOk or kSomeInputsFailed. `list` is what "-" reads.
+int run_classify(const ClassifyOptions& options, std::istream& list);
+
+}  // namespace vit::apps

@@ -1,0 +1,114 @@
+#include "apps/cmd_info.hpp"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/output.hpp"
+#include "io/checkpoint.hpp"
+
+namespace vit::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json pair(Size2 size) {
+  return {size.height, size.width};
+}
+
+Json config_json(const ModelConfig& c) {
+  return {{"image_size", pair(c.image_size)},
+          {"patch_size", pair(c.patch_size)},
+          {"num_channels", c.num_channels},
+          {"hidden_size", c.hidden_size},
+          {"num_layers", c.num_layers},
+          {"num_heads", c.num_heads},
+          {"mlp_size", c.mlp_size},
+          {"num_tokens", c.num_tokens(c.image_size)},
+          {"activation", to_string(c.activation)},
+          {"layer_norm_eps", c.layer_norm_eps},
+          {"qkv_bias", c.qkv_bias},
+          {"layer_scale", c.layer_scale},
+          {"position_resampling", to_string(c.position_resampling)},
+          {"pooling", to_string(c.pooling)},
+          {"pooler_size", c.pooler_size},
+          {"pooler_activation", c.pooler_size > 0 ? Json(to_string(c.pooler_activation)) : Json()},
+          {"num_classes", c.num_classes},
+          {"feature_size", c.feature_size()}};
+}
+
+Json recipe_json(const io::PreprocessConfig& r) {
+  Json json{{"source", r.source}, {"exif", r.exif == io::Exif::apply ? "apply" : "ignore"}};
+  switch (r.resize) {
+    case io::ResizeMode::none:
+      json["resize"] = nullptr;
+      break;
+    case io::ResizeMode::exact:
+      json["resize"] = {{"size", pair(r.size)}};
+      break;
+    case io::ResizeMode::shortest_edge:
+      json["resize"] = {{"shortest_edge", r.edge}};
+      break;
+  }
+  if (r.resize != io::ResizeMode::none) json["resize"]["interpolation"] = io::to_string(r.interpolation);
+  json["center_crop"] = r.crop ? pair(*r.crop) : Json();
+  json["rescale_factor"] = r.rescale ? Json(r.rescale_factor) : Json();
+  json["mean"] = r.normalize ? Json(r.mean) : Json();
+  json["std"] = r.normalize ? Json(r.std) : Json();
+  return json;
+}
+
+Json labels_json(const io::Labels& labels) {
+  Json names = Json::array();
+  for (std::int64_t i = 0; i < labels.size(); ++i) names.push_back(labels.name(i));
+  return names;
+}
+
+Json info_json(const io::CheckpointInfo& info) {
+  Json json{{"model", info.path.native()},
+            {"family", info.family},
+            {"architecture", info.architecture},
+            {"config", config_json(info.config)},
+            {"parameters", info.parameters},
+            {"weights_bytes_fp32", 4 * info.parameters},
+            {"precision", "fp32"},
+            {"stored_dtype", info.stored_dtype}};
+  for (const auto& file : info.weight_files) json["weight_files"].push_back(file.native());
+  json["recipe"] = info.recipe ? recipe_json(*info.recipe) : Json();
+  if (info.recipe_error) json["recipe_error"] = info.recipe_error->what();
+  json["score_function"] = info.score_function == ScoreFunction::softmax ? "softmax" : "sigmoid";
+  json["labels"] = labels_json(info.labels);
+  json["resolved"] = Json::array();
+  for (const io::ResolvedValue& v : info.resolved) {
+    json["resolved"].push_back({{"key", v.key}, {"value", v.value}, {"source", v.source}});
+  }
+  json["ignored_tensors"] = info.ignored;
+  json["unmatched_tensors"] = info.unmatched;
+  json["notes"] = info.notes;
+  return json;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, int& result) {
+  auto options = std::make_shared<InfoOptions>();
+  CLI::App& command = *app.add_subcommand("info", "show what was resolved from a checkpoint, and why");
+  add_model_option(command, options->common);
+  command.add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command.callback([options, &result] { result = run_info(*options); });
+}
+
+int run_info(const InfoOptions& options) {
+  const io::CheckpointInfo info = io::load_checkpoint(model_path(options.common)).info;
+  Output output({});
+  if (options.format == "json") {
+    output.write(info_json(info).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+  } else {
+    output.write(io::describe(info));
+  }
+  output.finish();
+  return kOk;
+}
+
+}  // namespace vit::apps

@@ -1,0 +1,179 @@
+#include "apps/cmd_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "apps/output.hpp"
+#include "apps/rows.hpp"
+#include "io/checkpoint.hpp"
+#include "io/safetensors.hpp"
+#include "io/safetensors_writer.hpp"
+#include "vit/session.hpp"
+
+namespace vit::apps {
+namespace {
+
+/// What --outputs names; hidden_states and attentions are one tensor for each stage.
+struct Wanted {
+  bool logits = false;
+  bool features = false;
+  bool last_hidden_state = false;
+  bool hidden_states = false;
+  bool attentions = false;
+};
+
+Wanted parse_outputs(const std::vector<std::string>& names, const ModelConfig& config) {
+  Wanted wanted;
+  const auto has = [&](const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (names.empty()) {
+    (config.num_classes > 0 ? wanted.logits : wanted.features) = true;
+    return wanted;
+  }
+  wanted = {has("logits"), has("features"), has("last_hidden_state"), has("hidden_states"),
+            has("attentions")};
+  if (wanted.logits && config.num_classes == 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "--outputs logits: this model has no classification head; features, "
+                "last_hidden_state, hidden_states and attentions are there");
+  }
+  return wanted;
+}
+
+/// The input tensor, checked against the model: [N, C, H, W].
+Tensor read_pixel_values(const std::string& path, const ModelConfig& config) {
+  const io::SafetensorsFile file(path, ErrorCode::tensor_invalid);
+  Tensor pixel_values = file.read("pixel_values");
+  const Shape& shape = pixel_values.shape();
+  if (shape.size() != 4 || shape[0] < 1 || shape[1] != config.num_channels) {
+    throw Error(ErrorCode::tensor_invalid,
+                fmt::format("{}: pixel_values is {}, expected [N, {}, H, W] with N at least 1", path,
+                            to_string(shape), config.num_channels));
+  }
+  try {
+    config.validate_image({shape[2], shape[3]});
+  } catch (const Error& e) {
+    throw Error(ErrorCode::tensor_invalid, fmt::format("{}: pixel_values: {}", path, e.what()));
+  }
+  return pixel_values;
+}
+
+/// Names and shapes of the file for N images of `image` pixels, named as in the conformance kit.
+std::vector<TensorSpec> output_table(const Wanted& wanted, const ModelConfig& config, std::int64_t N,
+                                     Size2 image) {
+  const std::int64_t T = config.num_tokens(image);
+  const std::int64_t D = config.hidden_size;
+  std::vector<TensorSpec> table;
+  if (wanted.hidden_states) {
+    for (std::int64_t i = 0; i <= config.num_layers; ++i)
+      table.push_back({fmt::format("hidden_states.{}", i), {N, T, D}});
+  }
+  if (wanted.attentions) {
+    for (std::int64_t i = 0; i < config.num_layers; ++i) {
+      table.push_back({fmt::format("attentions.{}", i), {N, config.num_heads, T, T}});
+    }
+  }
+  if (wanted.last_hidden_state) table.push_back({"last_hidden_state", {N, T, D}});
+  if (wanted.features) {
+    table.push_back({"features", {N, config.pooler_size > 0 ? config.pooler_size : config.feature_size()}});
+  }
+  if (wanted.logits) table.push_back({"logits", {N, config.num_classes}});
+  return table;
+}
+
+/// Writes each stage that was asked for as it comes by.
+class StageWriter : public Observer {
+ public:
+  StageWriter(io::SafetensorsWriter& writer, const Wanted& wanted) : writer_(writer), wanted_(wanted) {}
+
+  void on_stage(Stage stage, std::int64_t block, const ConstTensorView& tensor) override {
+    switch (stage) {
+      case Stage::embeddings:
+        write(wanted_.hidden_states, "hidden_states.0", tensor);
+        break;
+      case Stage::attention_probs:
+        write(wanted_.attentions, fmt::format("attentions.{}", block), tensor);
+        break;
+      case Stage::block:
+        write(wanted_.hidden_states, fmt::format("hidden_states.{}", block + 1), tensor);
+        break;
+      case Stage::last_hidden_state:
+        write(wanted_.last_hidden_state, "last_hidden_state", tensor);
+        break;
+      case Stage::features:
+        write(wanted_.features, "features", tensor);
+        break;
+      case Stage::logits:
+        write(wanted_.logits, "logits", tensor);
+        break;
+    }
+  }
+
+ private:
+  void write(bool wanted, const std::string& name, const ConstTensorView& tensor) {
+    if (wanted) writer_.write(name, {tensor.data, static_cast<std::size_t>(tensor.size())});
+  }
+
+  io::SafetensorsWriter& writer_;
+  const Wanted& wanted_;
+};
+
+}  // namespace
+
+void add_run(CLI::App& app, int& result) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App& command = *app.add_subcommand("run", "run the network alone on a prepared tensor");
+  add_model_option(command, options->common);
+  command.add_option("--input", options->input, "safetensors file with pixel_values [N, C, H, W]")
+      ->required();
+  command.add_option("-o,--output", options->output, "safetensors file for the results")->required();
+  command
+      .add_option("--outputs", options->outputs,
+                  "comma-separated, of: logits, features, last_hidden_state, hidden_states, attentions "
+                  "(default: logits; features of a model without a head)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"logits", "features", "last_hidden_state", "hidden_states", "attentions"}));
+  command.add_option("--batch", options->batch, "most images that go through the network together")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  add_precision_option(command, options->common);
+  add_thread_option(command, options->common);
+  add_verbosity_options(command, options->common);
+  command.callback([options, &result] { result = run_run(*options); });
+}
+
+int run_run(const RunOptions& options) {
+  io::Checkpoint checkpoint = io::load_checkpoint(model_path(options.common));
+  const ModelConfig config = checkpoint.info.config;
+  if (options.common.verbose) print_error(io::describe(checkpoint.info));
+  const Wanted wanted = parse_outputs(options.outputs, config);
+  const Tensor pixel_values = read_pixel_values(options.input, config);
+  const std::int64_t N = pixel_values.shape()[0];
+  const Size2 image{pixel_values.shape()[2], pixel_values.shape()[3]};
+  const std::int64_t image_floats = pixel_values.size() / N;
+
+  io::SafetensorsWriter writer(options.output, output_table(wanted, config, N, image));
+  StageWriter stages(writer, wanted);
+  const auto model = std::make_shared<Model>(config, std::move(checkpoint.weights));
+  std::unique_ptr<Session> session;
+  for (std::int64_t first = 0; first < N; first += options.batch) {
+    const std::int64_t count = std::min(options.batch, N - first);
+    if (!session || session->options().batch != count) {
+      session = std::make_unique<Session>(model, SessionOptions{.batch = count,
+                                                                .image_size = image,
+                                                                .threads = options.common.threads,
+                                                                .attention_maps = wanted.attentions});
+    }
+    session->forward(
+        {pixel_values.data() + first * image_floats, {count, config.num_channels, image.height, image.width}},
+        &stages);
+  }
+  writer.finish();
+  return kOk;
+}
+
+}  // namespace vit::apps

@@ -1,0 +1,96 @@
+#include "apps/common.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <system_error>
+
+namespace vit::apps {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kShippedModel = "models/fashion-mnist-vit";
+
+/// Folders that may hold what ships with Vitrine: beside an installed command, else the source tree it was
+/// built from.
+std::vector<fs::path> data_folders() {
+  std::vector<fs::path> folders;
+  std::error_code ignored;
+  const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
+  if (!self.empty()) folders.push_back(self.parent_path().parent_path() / "share" / "vitrine");
+  folders.emplace_back(VITRINE_DATA);
+  return folders;
+}
+
+}  // namespace
+
+ExitCode exit_code(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument:
+      return kUsage;
+    case ErrorCode::model_not_found:
+    case ErrorCode::config_invalid:
+    case ErrorCode::model_unsupported:
+    case ErrorCode::weights_invalid:
+      return kModelNotLoaded;
+    case ErrorCode::image_not_found:
+    case ErrorCode::image_unreadable:
+    case ErrorCode::image_empty:
+    case ErrorCode::image_unknown:
+    case ErrorCode::image_truncated:
+    case ErrorCode::image_corrupt:
+    case ErrorCode::image_unsupported:
+    case ErrorCode::image_too_large:
+    case ErrorCode::tensor_invalid:
+    case ErrorCode::no_input:
+    case ErrorCode::not_finite:
+      return kSomeInputsFailed;
+    case ErrorCode::output_unwritable:
+      return kOutputNotWritten;
+    case ErrorCode::internal:
+      return kBug;
+  }
+  return kBug;
+}
+
+void add_model_option(CLI::App& command, CommonOptions& options) {
+  command.add_option("-m,--model", options.model,
+                     "model: a Hugging Face folder, or a weights file with config.json beside it "
+                     "(default: the model that ships with Vitrine)");
+}
+
+void add_precision_option(CLI::App& command, CommonOptions& options) {
+  command.add_option("--precision", options.precision, "arithmetic of the network: fp32")
+      ->check(CLI::IsMember({"fp32"}));
+}
+
+void add_thread_option(CLI::App& command, CommonOptions& options) {
+  command.add_option("--threads", options.threads, "cores to use (default: all that the process may use)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void add_verbosity_options(CLI::App& command, CommonOptions& options) {
+  command.add_flag("-v,--verbose", options.verbose, "say on stderr what was resolved and how long it took");
+  command.add_flag("-q,--quiet", options.quiet, "no notes on stderr; errors remain");
+}
+
+fs::path model_path(const CommonOptions& options) {
+  if (!options.model.empty()) return options.model;
+  std::error_code ignored;
+  for (const fs::path& folder : data_folders()) {
+    if (fs::exists(folder / kShippedModel, ignored)) return folder / kShippedModel;
+  }
+  throw Error(ErrorCode::model_not_found,
+              fmt::format("the model that ships with Vitrine is not in {}; name one with -m",
+                          data_folders().back().native()));
+}
+
+void print_error(const std::string& message) {
+  fmt::print(stderr, "vitrine: {}\n", message);
+}
+
+void print_note(const CommonOptions& options, const std::string& message) {
+  if (!options.quiet) print_error(message);
+}
+
+}  // namespace vit::apps
