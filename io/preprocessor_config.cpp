@@ -127,6 +127,16 @@ const ProcessorClass& class_of(const Json& file, const JsonSource& source, std::
                   source.name, model_type));
 }
 
+// A null in the file is not a default: transformers takes it for "none" or "off".
+
+bool read_flag(const Json& file, std::string_view key, bool fallback, const JsonSource& source) {
+  return file.contains(key) ? find_bool(file, key, source).value_or(false) : fallback;
+}
+
+[[noreturn]] void throw_needed(const JsonSource& source, std::string_view key, std::string_view step) {
+  throw Error(source.code, fmt::format("{}: \"{}\" is needed for \"{}\"", source.name, key, step));
+}
+
 std::int64_t to_side(const Json& value, std::string_view key, const JsonSource& source) {
   const std::int64_t side = to_int(value, key, source);
   if (side < 1 || side > kMaxSide)
@@ -216,8 +226,9 @@ double read_float(const Json& value, std::string_view key, const JsonSource& sou
 /// Three numbers, or one for all channels.
 Channels read_channels(const Json& file, const char* key, const Channels& fallback,
                        const JsonSource& source) {
+  if (!file.contains(key)) return fallback;
   const Json* value = find(file, key);
-  if (value == nullptr) return fallback;
+  if (value == nullptr) throw_needed(source, key, "do_normalize");
   Channels channels{};
   if (value->is_number()) {
     channels.fill(read_float(*value, key, source));
@@ -232,41 +243,53 @@ Channels read_channels(const Json& file, const char* key, const Channels& fallba
   return channels;
 }
 
-void read_resize_and_crop(const Json& file, const ProcessorClass& defaults, const JsonSource& source,
-                          PreprocessConfig& config) {
+void read_resize(const Json& file, const ProcessorClass& defaults, const JsonSource& source,
+                 PreprocessConfig& config) {
   config.resize = defaults.resize;
   config.size = {defaults.size, defaults.size};
   config.edge = defaults.size;
-  const bool number_is_square =
-      find_bool(file, "default_to_square", source).value_or(defaults.number_is_square);
-  const bool use_square_size = find_bool(file, "use_square_size", source).value_or(false);
-  if (defaults.name == "CLIP" && use_square_size) {  // Kosmos-2: overrides even a size in the file
-    config.resize = ResizeMode::exact;
-  } else if (const Json* size = find(file, "size")) {
-    read_size(*size, number_is_square, source, config);
-  }
-  if (!find_bool(file, "do_resize", source).value_or(true)) config.resize = ResizeMode::none;
+  config.interpolation = defaults.resample;
+  const bool resize = read_flag(file, "do_resize", true, source);
+  const bool number_is_square = read_flag(file, "default_to_square", defaults.number_is_square, source);
+  const Json* size = find(file, "size");
   const Json* resample = find(file, "resample");
-  config.interpolation = resample != nullptr ? read_resample(*resample, source) : defaults.resample;
-
-  const Json* crop_size = find(file, "crop_size");
-  std::optional<Size2> crop;
-  if (crop_size != nullptr) crop = read_crop_size(*crop_size, source);
-  if (crop_size == nullptr && defaults.crop_size > 0) crop = Size2{defaults.crop_size, defaults.crop_size};
-  if (find_bool(file, "do_center_crop", source).value_or(defaults.center_crop)) {
-    if (!crop)
-      throw Error(source.code, fmt::format("{}: \"do_center_crop\" without a \"crop_size\"", source.name));
-    config.crop = crop;
+  if (defaults.name == "CLIP" && read_flag(file, "use_square_size", false, source)) {
+    config.resize = ResizeMode::exact;  // Kosmos-2: overrides a size in the file, too
+  } else if (size != nullptr) {
+    read_size(*size, number_is_square, source, config);
+  } else if (resize && file.contains("size")) {
+    throw_needed(source, "size", "do_resize");
   }
+  if (resample != nullptr) {
+    config.interpolation = read_resample(*resample, source);
+  } else if (resize && file.contains("resample")) {
+    throw_needed(source, "resample", "do_resize");
+  }
+  if (!resize) config.resize = ResizeMode::none;
+}
+
+void read_crop(const Json& file, const ProcessorClass& defaults, const JsonSource& source,
+               PreprocessConfig& config) {
+  std::optional<Size2> size;
+  if (const Json* in_file = find(file, "crop_size")) {
+    size = read_crop_size(*in_file, source);
+  } else if (!file.contains("crop_size") && defaults.crop_size > 0) {
+    size = Size2{defaults.crop_size, defaults.crop_size};
+  }
+  if (!read_flag(file, "do_center_crop", defaults.center_crop, source)) return;
+  if (!size) throw_needed(source, "crop_size", "do_center_crop");
+  config.crop = size;
 }
 
 void read_values(const Json& file, const ProcessorClass& defaults, const JsonSource& source,
                  PreprocessConfig& config) {
-  config.rescale = find_bool(file, "do_rescale", source).value_or(true);
+  config.rescale = read_flag(file, "do_rescale", true, source);
   if (const Json* factor = find(file, "rescale_factor")) {
     config.rescale_factor = read_float(*factor, "rescale_factor", source);
+  } else if (config.rescale && file.contains("rescale_factor")) {
+    throw_needed(source, "rescale_factor", "do_rescale");
   }
-  config.normalize = find_bool(file, "do_normalize", source).value_or(true);
+  config.normalize = read_flag(file, "do_normalize", true, source);
   if (!config.normalize) return;  // nobody looks at mean and std then
   config.mean = read_channels(file, "image_mean", defaults.mean, source);
   config.std = read_channels(file, "image_std", defaults.std, source);
@@ -288,10 +311,11 @@ PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_vi
   PreprocessConfig config;
   config.source = fmt::format("hf, {}ImageProcessor, {}", defaults.name, name);
   config.exif = Exif::apply;
-  config.transparency = find_bool(file, "do_convert_rgb", source).value_or(defaults.convert_rgb)
+  config.transparency = read_flag(file, "do_convert_rgb", defaults.convert_rgb, source)
                             ? Transparency::colour_key_on_white
                             : Transparency::drop;
-  read_resize_and_crop(file, defaults, source, config);
+  read_resize(file, defaults, source, config);
+  read_crop(file, defaults, source, config);
   read_values(file, defaults, source, config);
   if (find_bool(file, "do_pad", source).value_or(false))
     throw_unsupported(source, "\"do_pad\" is not supported");
