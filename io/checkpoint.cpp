@@ -1,0 +1,116 @@
+#include "io/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "io/config_reader.hpp"
+#include "io/family.hpp"
+#include "io/file.hpp"
+#include "io/json.hpp"
+#include "io/name_map.hpp"
+#include "io/weight_files.hpp"
+
+namespace vit::io {
+namespace {
+
+constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
+constexpr FileErrors kConfigErrors{ErrorCode::model_not_found, ErrorCode::config_invalid,
+                                   ErrorCode::config_invalid};
+constexpr std::string_view kRecipe = "preprocessor_config.json";
+
+ConfigReader read_config(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const std::vector<std::byte> bytes = read_file(path, kMaxConfigBytes, kConfigErrors);
+  return {parse_json_object(as_text(bytes), JsonSource(name)), name};
+}
+
+void validate(const ModelConfig& model, const ConfigReader& config) {
+  try {
+    model.validate();
+  } catch (const Error& error) {
+    config.fail(error.code(), error.what());
+  }
+}
+
+/// The config's names; where it gives none at all, transformers' LABEL_0, LABEL_1, …
+Labels make_labels(const ConfigReader& config, std::int64_t classes) {
+  if (classes == 0) return {};
+  if (const auto names = config.labels()) return {classes, *names};
+  std::map<std::int64_t, std::string> names;
+  for (std::int64_t i = 0; i < classes; ++i) names.emplace(i, fmt::format("LABEL_{}", i));
+  return {classes, names};
+}
+
+/// As the image-classification pipeline of transformers chooses.
+ScoreFunction choose_score_function(const std::string& problem_type, std::int64_t classes) {
+  const bool each_by_itself = problem_type == "multi_label_classification" || classes == 1;
+  return each_by_itself ? ScoreFunction::sigmoid : ScoreFunction::softmax;
+}
+
+void load_recipe(const std::filesystem::path& path, CheckpointInfo& info) {
+  try {
+    info.recipe = load_preprocess_config(path);
+  } catch (const Error& error) {
+    info.recipe_error = error;
+  }
+}
+
+}  // namespace
+
+Checkpoint load_checkpoint(const std::filesystem::path& path) {
+  Checkpoint checkpoint;
+  CheckpointInfo& info = checkpoint.info;
+  const ModelPaths paths = locate_model(path);
+
+  ConfigReader config = read_config(paths.config);
+  const Family& family = select_family(config);
+  const auto files = std::make_shared<WeightFiles>(paths);
+  FamilyConfig result = family.read_config(config, *files);
+  validate(result.model, config);
+
+  NameMapping mapping = map_weights(*files, family.names, result.model, checkpoint.weights);
+  checkpoint.weights.storage = files;
+
+  info.path = path;
+  info.family = family.name;
+  info.architecture = std::move(result.architecture);
+  info.config = result.model;
+  info.parameters = parameter_count(result.model);
+  info.labels = make_labels(config, result.model.num_classes);
+  info.problem_type = config.find_text("problem_type").value_or("");
+  info.score_function = choose_score_function(info.problem_type, result.model.num_classes);
+  info.weight_files = files->paths();
+  info.stored_dtype = std::move(mapping.stored_dtype);
+  info.ignored = std::move(mapping.ignored);
+  info.unmatched = std::move(mapping.unmatched);
+  info.resolved = config.resolved();
+  info.notes = std::move(result.notes);
+  load_recipe(path, info);
+  return checkpoint;
+}
+
+PreprocessConfig load_preprocess_config(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    throw Error(ErrorCode::model_not_found, fmt::format("{}: no such file or folder", path.string()));
+  }
+  const bool is_recipe = !std::filesystem::is_directory(path, ignored) && path.extension() == ".json" &&
+                         path.filename() != "config.json" &&
+                         !path.filename().string().ends_with(".index.json");
+  const std::filesystem::path file = is_recipe ? path : model_folder(path) / kRecipe;
+  if (!std::filesystem::exists(file, ignored)) {
+    throw Error(
+        ErrorCode::config_invalid,
+        fmt::format(
+            "{}: there is no such file, which says how pictures become the network's input (size, mean, "
+            "standard deviation); copy it from where the model came from, or write it in Python: "
+            "AutoImageProcessor.from_pretrained(NAME).save_pretrained(FOLDER)",
+            file.string()));
+  }
+  const std::vector<std::byte> bytes = read_file(file, kMaxConfigBytes, kConfigErrors);
+  return parse_preprocessor_config(as_text(bytes), file.string());
+}
+
+}  // namespace vit::io

@@ -1,0 +1,175 @@
+#include "io/config_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace vit::io {
+namespace {
+
+constexpr std::string_view kFromConfig = "config.json";
+
+struct ActivationName {
+  std::string_view name;
+  Activation activation;
+};
+
+// transformers/activations.py. gelu_fast and gelu_accurate are other ways to write the tanh formula.
+constexpr std::array kActivations{
+    ActivationName{"gelu", Activation::gelu},
+    ActivationName{"gelu_python", Activation::gelu},
+    ActivationName{"gelu_new", Activation::gelu_tanh},
+    ActivationName{"gelu_pytorch_tanh", Activation::gelu_tanh},
+    ActivationName{"gelu_python_tanh", Activation::gelu_tanh},
+    ActivationName{"gelu_fast", Activation::gelu_tanh},
+    ActivationName{"gelu_accurate", Activation::gelu_tanh},
+    ActivationName{"quick_gelu", Activation::quick_gelu},
+    ActivationName{"relu", Activation::relu},
+    ActivationName{"silu", Activation::silu},
+    ActivationName{"swish", Activation::silu},
+    ActivationName{"tanh", Activation::tanh},
+    ActivationName{"sigmoid", Activation::sigmoid},
+    ActivationName{"linear", Activation::identity},
+};
+
+std::string known_activations() {
+  std::string text;
+  for (const ActivationName& row : kActivations)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", row.name);
+  return text;
+}
+
+/// Far beyond every real value, and small enough that sums and products of two cannot overflow.
+constexpr std::int64_t kMaxValue = std::int64_t{1} << 30;
+
+bool in_range(std::int64_t value) {
+  return value >= -kMaxValue && value <= kMaxValue;
+}
+
+constexpr std::string_view kWholeNumber = "a whole number of reasonable size";
+
+std::string to_text(Size2 size) {
+  return fmt::format("[{}, {}]", size.height, size.width);
+}
+
+}  // namespace
+
+ConfigReader::ConfigReader(Json object, std::string name)
+    : object_(std::move(object)), name_(std::move(name)) {}
+
+void ConfigReader::set_defaults_source(std::string_view class_name) {
+  defaults_source_ = fmt::format("default of {}", class_name);
+}
+
+void ConfigReader::fail(ErrorCode code, std::string_view what) const {
+  throw Error(code, fmt::format("{}: {}", name_, what));
+}
+
+void ConfigReader::note(std::string_view key, std::string value, std::string source) {
+  resolved_.push_back({std::string(key), std::move(value), std::move(source)});
+}
+
+std::int64_t ConfigReader::integer(std::string_view key, std::int64_t otherwise) {
+  const auto found = find_integer(key);
+  note(key, std::to_string(found.value_or(otherwise)), found ? std::string(kFromConfig) : defaults_source_);
+  return found.value_or(otherwise);
+}
+
+double ConfigReader::number(std::string_view key, double otherwise) {
+  const auto found = find_number(object_, key, source());
+  note(key, fmt::format("{}", found.value_or(otherwise)),
+       found ? std::string(kFromConfig) : defaults_source_);
+  return found.value_or(otherwise);
+}
+
+bool ConfigReader::boolean(std::string_view key, bool otherwise) {
+  const auto found = find_bool(object_, key, source());
+  note(key, found.value_or(otherwise) ? "true" : "false",
+       found ? std::string(kFromConfig) : defaults_source_);
+  return found.value_or(otherwise);
+}
+
+Size2 ConfigReader::size(std::string_view key, Size2 otherwise) {
+  const Json* value = find(object_, key);
+  if (value == nullptr) {
+    note(key, to_text(otherwise), defaults_source_);
+    return otherwise;
+  }
+  constexpr std::string_view kExpected = "a whole number of reasonable size, or [height, width]";
+  Size2 size;
+  if (value->is_array()) {
+    if (value->size() != 2) throw_unexpected(source(), key, kExpected, *value);
+    size = {to_int((*value)[0], fmt::format("{}[0]", key), source()),
+            to_int((*value)[1], fmt::format("{}[1]", key), source())};
+  } else {
+    if (!value->is_number()) throw_unexpected(source(), key, kExpected, *value);
+    const std::int64_t side = to_int(*value, key, source());
+    size = {side, side};
+  }
+  if (!in_range(size.height) || !in_range(size.width)) throw_unexpected(source(), key, kExpected, *value);
+  note(key, to_text(size), std::string(kFromConfig));
+  return size;
+}
+
+Activation ConfigReader::activation(std::string_view key, Activation otherwise) {
+  const auto name = find_string(object_, key, source());
+  if (!name) {
+    note(key, std::string(to_string(otherwise)), defaults_source_);
+    return otherwise;
+  }
+  const auto row = std::find_if(kActivations.begin(), kActivations.end(),
+                                [&](const ActivationName& r) { return r.name == *name; });
+  if (row == kActivations.end()) {
+    fail(ErrorCode::model_unsupported,
+         fmt::format("\"{}\": the activation \"{}\" is not supported; supported: {}", key, *name,
+                     known_activations()));
+  }
+  const std::string_view canonical = to_string(row->activation);
+  note(key, canonical == *name ? *name : fmt::format("{} ({})", canonical, *name), std::string(kFromConfig));
+  return row->activation;
+}
+
+std::optional<std::int64_t> ConfigReader::find_integer(std::string_view key) const {
+  const auto found = find_int(object_, key, source());
+  if (found && !in_range(*found)) throw_unexpected(source(), key, kWholeNumber, *find(object_, key));
+  return found;
+}
+
+std::optional<std::string> ConfigReader::find_text(std::string_view key) const {
+  return find_string(object_, key, source());
+}
+
+std::vector<std::string> ConfigReader::texts(std::string_view key) const {
+  std::vector<std::string> texts;
+  const Json* array = find_array(object_, key, source());
+  if (array == nullptr) return texts;
+  for (const Json& text : *array) {
+    if (!text.is_string()) throw_unexpected(source(), key, "an array of strings", *array);
+    texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+std::optional<std::map<std::int64_t, std::string>> ConfigReader::labels() const {
+  const Json* object = find_object(object_, "id2label", source());
+  if (object == nullptr) return std::nullopt;
+  std::map<std::int64_t, std::string> labels;
+  for (const auto& [key, label] : object->items()) {
+    std::int64_t index = -1;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+    if (error != std::errc() || end != key.data() + key.size() || index < 0 || !in_range(index)) {
+      fail(ErrorCode::config_invalid,
+           fmt::format("\"id2label\": expected whole numbers from 0 as keys, found \"{}\"", key));
+    }
+    if (!label.is_string()) throw_unexpected(source(), fmt::format("id2label[{}]", key), "a string", label);
+    if (!labels.emplace(index, label.get<std::string>()).second) {
+      fail(ErrorCode::config_invalid, fmt::format("\"id2label\": two keys mean class {}", index));
+    }
+  }
+  return labels;
+}
+
+}  // namespace vit::io

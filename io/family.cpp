@@ -1,0 +1,65 @@
+#include "io/family.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vit/error.hpp"
+
+namespace vit::io {
+namespace {
+
+bool contains(const std::vector<std::string_view>& list, std::string_view item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+std::string supported() {
+  std::string text;
+  for (const Family* family : families())
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", family->model_type);
+  return text;
+}
+
+}  // namespace
+
+std::span<const Family* const> families() {
+  static const std::array list{&hf_vit_family(), &hf_dinov2_family()};
+  return list;
+}
+
+const Family& select_family(const ConfigReader& config) {
+  if (const auto model_type = config.find_text("model_type")) {
+    for (const Family* family : families()) {
+      if (family->model_type == *model_type) return *family;
+    }
+    config.fail(
+        ErrorCode::model_unsupported,
+        fmt::format("the model_type \"{}\" is not supported; supported: {}", *model_type, supported()));
+  }
+  const std::vector<std::string> architectures = config.texts("architectures");
+  for (const Family* family : families()) {
+    for (const std::string& architecture : architectures) {
+      if (contains(family->classifiers, architecture) || contains(family->headless, architecture))
+        return *family;
+    }
+  }
+  if (const auto timm = config.find_text("architecture")) {
+    config.fail(
+        ErrorCode::model_unsupported,
+        fmt::format("a timm checkpoint (architecture \"{}\") is not supported; supported model_type: {}",
+                    *timm, supported()));
+  }
+  if (!architectures.empty()) {
+    config.fail(ErrorCode::model_unsupported,
+                fmt::format("the architecture \"{}\" is not supported; supported model_type: {}",
+                            architectures.front(), supported()));
+  }
+  config.fail(
+      ErrorCode::config_invalid,
+      fmt::format("neither \"model_type\" nor \"architectures\" says which network this is; supported "
+                  "model_type: {}",
+                  supported()));
+}
+
+}  // namespace vit::io

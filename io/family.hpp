@@ -1,0 +1,48 @@
+// A family of checkpoints: how its config.json and its tensors are to be read. Internal.
+//
+// To add one: write io/family_NAME.cpp with one Family and list it in io/family.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/config_reader.hpp"
+#include "io/name_map.hpp"
+#include "io/weight_files.hpp"
+#include "vit/config.hpp"
+
+namespace vit::io {
+
+/// What config.json and the tensors at hand say together.
+struct FamilyConfig {
+  ModelConfig model;
+  std::string architecture;        ///< may be empty
+  std::vector<std::string> notes;  ///< for CheckpointInfo::notes
+};
+
+struct Family {
+  std::string_view name;        ///< for people: "hf_vit"
+  std::string_view model_type;  ///< the value in config.json
+  /// Classes of the reference that write such checkpoints, with and without a classification head.
+  std::vector<std::string_view> classifiers;
+  std::vector<std::string_view> headless;
+  NameTable names;
+  /// Reads the config, with the defaults of the family's configuration class. Throws Error: config_invalid,
+  /// model_unsupported. The tensors decide what the config leaves open (a head, a pooler); nothing is checked
+  /// here.
+  FamilyConfig (*read_config)(ConfigReader& config, const WeightFiles& files);
+};
+
+const Family& hf_vit_family();
+const Family& hf_dinov2_family();
+
+/// All of them, in the order in which they are asked.
+std::span<const Family* const> families();
+
+/// The family of a config.json. Throws Error: model_unsupported, naming what it is and what is supported;
+/// config_invalid if it does not say what it is.
+const Family& select_family(const ConfigReader& config);
+
+}  // namespace vit::io

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <system_error>
+
+#include "io/weight_files.hpp"
+#include "vit/error.hpp"
+
+namespace vit::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kConfig = "config.json";
+constexpr std::string_view kWeights = "model.safetensors";
+constexpr std::string_view kIndex = "model.safetensors.index.json";
+constexpr std::string_view kIndexEnding = ".safetensors.index.json";
+constexpr std::string_view kConvert =
+    "convert it in Python: AutoModelForImageClassification.from_pretrained(FOLDER)"
+    ".save_pretrained(NEW_FOLDER, safe_serialization=True)";
+
+/// Endings of weights that Vitrine does not read yet.
+constexpr std::array<std::string_view, 10> kOtherFormats{".bin", ".pth",  ".pt",   ".ckpt",  ".h5",
+                                                         ".npz", ".onnx", ".gguf", ".keras", ".msgpack"};
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// A link of the Hugging Face cache whose download did not finish.
+bool is_dangling_link(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored) && !is_there(path);
+}
+
+[[noreturn]] void not_found(std::string message) {
+  throw Error(ErrorCode::model_not_found, message);
+}
+
+[[noreturn]] void fail_dangling(const fs::path& path) {
+  std::error_code ignored;
+  not_found(fmt::format("{}: is a link to {}, which does not exist; the download may be incomplete",
+                        path.string(), fs::read_symlink(path, ignored).string()));
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 10;
+  if (names.empty()) return "nothing";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kShown) text += fmt::format(", … ({} entries)", names.size());
+  return text;
+}
+
+bool has_other_format(const std::string& name) {
+  return std::any_of(kOtherFormats.begin(), kOtherFormats.end(),
+                     [&](std::string_view e) { return name.ends_with(e); });
+}
+
+[[noreturn]] void fail_without_weights(const fs::path& folder) {
+  const std::vector<std::string> names = names_in(folder);
+  const auto other = std::find_if(names.begin(), names.end(), has_other_format);
+  if (other != names.end()) {
+    throw Error(ErrorCode::model_unsupported,
+                fmt::format("{}: this format is not supported yet, expected {}; {}",
+                            (folder / *other).string(), kWeights, kConvert));
+  }
+  for (const std::string& name : names) {
+    if (name.ends_with(".safetensors") && is_there(folder / name)) {
+      not_found(fmt::format("{}: no {} in it; if {} is the model's weights, pass its path", folder.string(),
+                            kWeights, name));
+    }
+  }
+  not_found(fmt::format("{}: no weights in it, expected {} or {}; found {}", folder.string(), kWeights,
+                        kIndex, list_of(names)));
+}
+
+fs::path config_in(const fs::path& folder) {
+  const fs::path config = folder / kConfig;
+  if (is_dangling_link(config)) fail_dangling(config);
+  if (!is_there(config)) {
+    not_found(fmt::format("{}: no {} in it, which says what network the weights belong to; found {}",
+                          folder.empty() ? "." : folder.string(), kConfig,
+                          list_of(names_in(folder.empty() ? "." : folder))));
+  }
+  return config;
+}
+
+ModelPaths locate_in_folder(const fs::path& folder) {
+  const fs::path config = config_in(folder);
+  for (const auto& [name, sharded] : {std::pair(kWeights, false), std::pair(kIndex, true)}) {
+    if (is_dangling_link(folder / name)) fail_dangling(folder / name);
+    if (is_there(folder / name)) return {config, folder / name, sharded};
+  }
+  fail_without_weights(folder);
+}
+
+}  // namespace
+
+std::filesystem::path model_folder(const std::filesystem::path& path) {
+  return is_folder(path) ? path : path.parent_path();
+}
+
+ModelPaths locate_model(const std::filesystem::path& path) {
+  if (is_folder(path)) return locate_in_folder(path);
+  if (is_dangling_link(path)) fail_dangling(path);
+  if (!is_there(path)) {
+    not_found(fmt::format("{}: no such file or folder; expected a model folder ({} and {}) or a weights file",
+                          path.string(), kConfig, kWeights));
+  }
+  const std::string name = path.filename().string();
+  if (name == kConfig) return locate_in_folder(path.parent_path());
+  if (has_other_format(name)) {
+    throw Error(ErrorCode::model_unsupported,
+                fmt::format("{}: this format is not supported yet, expected {}; {}", path.string(), kWeights,
+                            kConvert));
+  }
+  return {config_in(path.parent_path()), path, name.ends_with(kIndexEnding)};
+}
+
+}  // namespace vit::io

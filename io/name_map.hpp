@@ -1,0 +1,54 @@
+// Names of a family's files <-> the canonical names of vit/weights.hpp, and the check of a file against a
+// config. Internal.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/weight_files.hpp"
+#include "vit/config.hpp"
+#include "vit/weights.hpp"
+
+namespace vit::io {
+
+/// One way to spell a tensor: the parts that it consists of along its first axis; most have one.
+using Spelling = std::vector<std::string_view>;
+
+/// How a family's files call one tensor, or a weight and its bias: `canonical` without ".weight" and ".bias",
+/// with * for the number of a block. Spellings are templates: {base} is one of NameTable::bases, {block} one
+/// of them followed by one of NameTable::blocks and the block's number. List them in the same order (old
+/// names first) everywhere: where a tensor is missing, its name is given in the spelling that the file uses
+/// elsewhere.
+struct NameRule {
+  std::string_view canonical;
+  std::vector<Spelling> spellings;
+};
+
+/// All names of a family. Every combination of base, block and spelling is accepted, tensor by tensor.
+struct NameTable {
+  std::vector<std::string_view> bases;   ///< "vit.", ""
+  std::vector<std::string_view> blocks;  ///< "encoder.layer.", "layers."
+  std::vector<NameRule> rules;
+  /// Beginnings of names, behind the base, of tensors that the reference does not use either.
+  std::vector<std::string_view> ignored;
+  /// Beginnings of names, behind the base, that belong to the network: an unknown one there is an error,
+  /// since the config then describes another network. Everything behind a base that is not "" belongs to it
+  /// anyway.
+  std::vector<std::string_view> network;
+};
+
+/// What became of a file's tensors.
+struct NameMapping {
+  std::vector<std::string> ignored;
+  std::vector<std::string> unmatched;  ///< outside the network and unknown
+  std::string stored_dtype;            ///< "F32", or "BF16, F32" for a mix
+};
+
+/// Points the weights at the files' tensors. The config says what must be there. Throws
+/// Error(weights_invalid) that names everything that does not fit, at once: missing, mis-shaped, wrongly
+/// typed and unexpected tensors, called as in the file.
+NameMapping map_weights(const WeightFiles& files, const NameTable& names, const ModelConfig& config,
+                        Weights& weights);
+
+}  // namespace vit::io

@@ -1,0 +1,66 @@
+// Finds a model's files and opens its weights: one safetensors file, or an index and its shards. Internal.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/safetensors.hpp"
+
+namespace vit::io {
+
+/// What a path given by a user means.
+struct ModelPaths {
+  std::filesystem::path config;
+  std::filesystem::path weights;  ///< a .safetensors file, or the index of several
+  bool sharded = false;
+};
+
+/// A folder, a weights file, an index, or a config.json. Throws Error: model_not_found, model_unsupported.
+ModelPaths locate_model(const std::filesystem::path& path);
+
+/// The folder that the other files of a model lie in.
+std::filesystem::path model_folder(const std::filesystem::path& path);
+
+/// All tensors of a checkpoint, wherever they lie. Shared, since the network's views point into it.
+class WeightFiles {
+ public:
+  struct Entry {
+    const StoredTensor* tensor = nullptr;
+    const SafetensorsFile* file = nullptr;
+  };
+
+  /// Throws Error: model_not_found, config_invalid (the index), weights_invalid.
+  explicit WeightFiles(const ModelPaths& paths);
+  WeightFiles(const WeightFiles&) = delete;
+  WeightFiles& operator=(const WeightFiles&) = delete;
+
+  /// By the name without `wrapper()`. nullptr if there is none.
+  const StoredTensor* find(std::string_view name) const;
+  /// By the name as it is in the file.
+  const std::map<std::string, Entry, std::less<>>& tensors() const { return tensors_; }
+
+  /// What every name begins with because a training tool wrapped the model ("module.", "_orig_mod."); may be
+  /// empty.
+  const std::string& wrapper() const { return wrapper_; }
+  /// Tensors that lie in a shard though the index does not say so, as "NAME (in SHARD)".
+  const std::vector<std::string>& not_in_index() const { return not_in_index_; }
+  std::vector<std::filesystem::path> paths() const;
+  /// What messages call the weights: the file, or the index.
+  const std::filesystem::path& name() const { return name_; }
+
+ private:
+  void open_shards(const std::filesystem::path& index);
+  void find_wrapper();
+
+  std::filesystem::path name_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::map<std::string, Entry, std::less<>> tensors_;
+  std::vector<std::string> not_in_index_;
+  std::string wrapper_;
+};
+
+}  // namespace vit::io
