@@ -19,6 +19,10 @@ class TiffReader {
  public:
   TiffReader(Bytes bytes, bool big_endian) : bytes_(bytes), big_endian_(big_endian) {}
 
+  bool inside(std::size_t offset, std::size_t size) const {
+    return offset <= bytes_.size() && size <= bytes_.size() - offset;
+  }
+
   std::optional<std::uint16_t> u16(std::size_t offset) const {
     if (!inside(offset, 2)) return std::nullopt;
     const std::uint8_t* at = bytes_.data() + offset;
@@ -32,10 +36,6 @@ class TiffReader {
   }
 
  private:
-  bool inside(std::size_t offset, std::size_t size) const {
-    return offset <= bytes_.size() && size <= bytes_.size() - offset;
-  }
-
   Bytes bytes_;
   bool big_endian_;
 };
@@ -59,7 +59,7 @@ std::optional<int> entry_orientation(const TiffReader& tiff, std::size_t entry) 
   std::size_t value = entry + 8;
   if (count > 4 / type_size(type)) {  // does not fit into the entry: lies elsewhere
     const auto offset = tiff.u32(value);
-    if (!offset) return std::nullopt;
+    if (!offset || !tiff.inside(*offset, count * type_size(type))) return std::nullopt;
     value = *offset;
   }
   constexpr std::uint16_t type_short = 3, type_long = 4, type_signed_short = 8, type_signed_long = 9;

@@ -116,14 +116,15 @@ Header read_header(const EncodedImage& encoded) {
 std::array<Rgb, 256> read_palette(const EncodedImage& encoded, const Header& bmp) {
   std::array<Rgb, 256> palette{};
   const std::size_t available = (encoded.bytes.size() - bmp.palette_offset) / bmp.palette_entry_size;
-  bool is_gray = available >= bmp.colours;
-  for (std::size_t i = 0; i < std::min<std::size_t>(bmp.colours, available); ++i) {
+  const std::size_t count = std::min<std::size_t>(bmp.colours, available);
+  bool is_gray = count == bmp.colours;
+  for (std::size_t i = 0; i < count; ++i) {
     const std::uint8_t* bgr = &encoded.bytes[bmp.palette_offset + i * bmp.palette_entry_size];
     const std::size_t gray = bmp.colours == 2 ? 255 * i : i & 255;
     is_gray = is_gray && bgr[0] == gray && bgr[1] == gray && bgr[2] == gray;
     if (i < 256) palette[i] = {bgr[2], bgr[1], bgr[0]};
   }
-  if (!is_gray && bmp.colours > 256)
+  if (!is_gray && count > 256)
     fail(ErrorCode::image_corrupt, encoded, fmt::format("BMP with {} palette entries", bmp.colours));
   if (is_gray && bmp.colours <= 2 && bmp.bits == 1) palette[1] = {255, 255, 255};
   if (is_gray && bmp.bits == 8)

@@ -11,6 +11,7 @@
 
 #include "io/exif.hpp"
 #include "io/image_formats.hpp"
+#include "io/tiff_directory.hpp"
 #include "io/tiff_samples.hpp"
 
 namespace vit::io::internal {
@@ -281,14 +282,13 @@ int read_orientation(TIFF* tiff) {
 }  // namespace
 
 DecodedImage decode_tiff(const EncodedImage& encoded) {
+  const TiffDirectory directory = scan_tiff_directory(encoded.bytes);
+  if (directory.is_cut_off) fail_truncated(encoded, "TIFF", "its directory reaches beyond the end");
   Client client{encoded.bytes};
   const TiffReader tiff = open(client);
-  if (!tiff) {
-    if (tiff_directory_is_cut_off(encoded.bytes))
-      fail_truncated(encoded, "TIFF", "its directory lies at the end");
-    fail_decoding(encoded, client);
-  }
+  if (!tiff) fail_decoding(encoded, client);
   TiffLayout layout = read_layout(tiff.get());
+  if (directory.has_palette) layout.photometric = PHOTOMETRIC_PALETTE;  // libtiff may have made it gray
   check_size(encoded, layout.width, layout.height);
   const bool is_ycbcr = layout.photometric == PHOTOMETRIC_YCBCR && layout.samples > 1;
   if (is_ycbcr && layout.compression == COMPRESSION_JPEG && !layout.separate) {

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "io/byte_order.hpp"
-
 namespace vit::io::internal {
 namespace {
 
@@ -167,16 +165,6 @@ void tiff_samples_to_rgb(const TiffLayout& layout, const std::vector<Rgb>& palet
       std::copy_n(from, 3, rgb);
     }
   }
-}
-
-bool tiff_directory_is_cut_off(Bytes bytes) {
-  if (bytes.size() < 8) return true;
-  const bool big_endian = bytes[0] == 'M';
-  if (bytes[big_endian ? 3 : 2] == 43) return bytes.size() < 16;  // BigTIFF: left to libtiff's own words
-  const std::size_t offset = big_endian ? load_be32(&bytes[4]) : load_le32(&bytes[4]);
-  if (offset + 2 > bytes.size()) return true;
-  const std::size_t entries = big_endian ? load_be16(&bytes[offset]) : load_le16(&bytes[offset]);
-  return offset + 2 + 12 * entries > bytes.size();
 }
 
 }  // namespace vit::io::internal

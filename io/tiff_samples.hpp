@@ -34,7 +34,4 @@ void tiff_samples_to_8_bit(const TiffLayout& layout, const std::uint8_t* from, s
 void tiff_samples_to_rgb(const TiffLayout& layout, const std::vector<Rgb>& palette, const std::uint8_t* from,
                          std::size_t count, std::uint8_t* rgb);
 
-/// Whether the first directory begins or ends beyond the data.
-bool tiff_directory_is_cut_off(Bytes bytes);
-
 }  // namespace vit::io::internal
