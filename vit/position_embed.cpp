@@ -78,11 +78,11 @@ Tensor position_table(const ModelConfig& config, const Tensor& table, Size2 imag
   return positions;
 }
 
-void add_positions(const Tensor& cls_token, const Tensor& positions, TensorView hidden_states) {
-  const std::int64_t D = hidden_states.shape[2];
-  const std::int64_t per_image = hidden_states.shape[1] * D;
-  for (std::int64_t b = 0; b < hidden_states.shape[0]; ++b) {
-    float* tokens = hidden_states.data + b * per_image;
+void add_positions(const Tensor& cls_token, const Tensor& positions, Tensor& hidden_states) {
+  const std::int64_t D = hidden_states.shape()[2];
+  const std::int64_t per_image = hidden_states.shape()[1] * D;
+  for (std::int64_t b = 0; b < hidden_states.shape()[0]; ++b) {
+    float* tokens = hidden_states.data() + b * per_image;
     std::copy_n(cls_token.data(), D, tokens);
     for (std::int64_t i = 0; i < per_image; ++i) tokens[i] += positions.data()[i];
   }

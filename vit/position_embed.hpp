@@ -18,6 +18,6 @@ Tensor position_table(const ModelConfig& config, const Tensor& table, Size2 imag
 
 /// hidden_states [B, T, D] holds patch embeddings behind the class token's place:
 /// hidden_states[:, 0] = cls_token + position[0], hidden_states[:, 1 + n] += position[1 + n].
-void add_positions(const Tensor& cls_token, const Tensor& positions, TensorView hidden_states);
+void add_positions(const Tensor& cls_token, const Tensor& positions, Tensor& hidden_states);
 
 }  // namespace vit

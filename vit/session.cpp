@@ -95,7 +95,7 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
 
   patch_embed.run(pixel_values, x + D);  // x[:, 1:] = conv(pixel_values), behind the class token's place
   add_positions(weights.cls_token, positions,
-                workspace.hidden_states.view());  // x[:, 0] = cls; x = x + positions
+                workspace.hidden_states);  // x[:, 0] = cls; x = x + positions
   observe(observer, Stage::embeddings, workspace.hidden_view);
 
   for (std::size_t i = 0; i < weights.blocks.size(); ++i) {

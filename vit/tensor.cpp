@@ -1,12 +1,26 @@
 #include "vit/tensor.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
 namespace vit {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};  // one cache line, one AVX-512 register
+
+/// Bytes of a tensor, at least one element. Throws std::bad_array_new_length where they cannot be counted.
+std::size_t checked_bytes(std::span<const std::int64_t> shape) {
+  std::int64_t bytes = sizeof(float);
+  for (const std::int64_t dim : shape) {
+    const std::int64_t factor = std::max<std::int64_t>(dim, 1);
+    if (dim < 0 || bytes > std::numeric_limits<std::int64_t>::max() / factor) {
+      throw std::bad_array_new_length();
+    }
+    bytes *= factor;
+  }
+  return static_cast<std::size_t>(bytes);
+}
 
 }  // namespace
 
@@ -42,9 +56,7 @@ void Tensor::AlignedDelete::operator()(float* p) const noexcept {
 }
 
 Tensor::Tensor(Shape shape) : shape_(std::move(shape)) {
-  const auto bytes =
-      static_cast<std::size_t>(std::max<std::int64_t>(element_count(shape_), 1)) * sizeof(float);
-  data_.reset(static_cast<float*>(::operator new[](bytes, kAlignment)));
+  data_.reset(static_cast<float*>(::operator new[](checked_bytes(shape_), kAlignment)));
 }
 
 Tensor Tensor::clone() const {

@@ -56,7 +56,8 @@ struct TensorView {
 class Tensor {
  public:
   Tensor() = default;
-  /// Throws std::bad_alloc. The elements are uninitialised.
+  /// Throws std::bad_alloc, also for dimensions that are negative or whose product is beyond counting. The
+  /// elements are uninitialised.
   explicit Tensor(Shape shape);
 
   float* data() { return data_.get(); }

@@ -1,0 +1,239 @@
+#include "tests/vit/network_cases.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <stdexcept>
+
+#include "tests/support/random.hpp"
+
+namespace vit::test {
+namespace {
+
+/// Two blocks, 3 x 3 patches of 8 x 8, three heads of four: what the cases below change.
+ModelConfig small() {
+  ModelConfig config;
+  config.image_size = {24, 24};
+  config.patch_size = {8, 8};
+  config.hidden_size = 12;
+  config.num_layers = 2;
+  config.num_heads = 3;
+  config.mlp_size = 20;
+  config.num_classes = 5;
+  return config;
+}
+
+template <class Change>
+NetworkCase changed(std::string name, Change change) {
+  NetworkCase c{.name = std::move(name), .config = small()};
+  change(c, c.config);
+  return c;
+}
+
+void set_width(ModelConfig& config, std::int64_t D, std::int64_t heads, std::int64_t F) {
+  config.hidden_size = D;
+  config.num_heads = heads;
+  config.mlp_size = F;
+}
+
+using Cases = std::vector<NetworkCase>;
+
+void add_shapes(Cases& cases) {
+  cases.push_back(changed("small", [](auto&, auto&) {}));
+  cases.push_back(changed("one_patch", [](auto&, auto& m) { m.image_size = {8, 8}; }));
+  cases.push_back(changed("one_of_everything", [](auto&, auto& m) {
+    m.image_size = m.patch_size = {1, 1};
+    m.num_channels = m.num_layers = m.num_classes = 1;
+    set_width(m, 3, 1, 1);  // a layer norm of fewer leaves no more than signs
+  }));
+  cases.push_back(changed("batch_3", [](auto& c, auto&) { c.batch = 3; }));
+  cases.push_back(changed("prime_width", [](auto&, auto& m) { set_width(m, 13, 1, 29); }));
+  cases.push_back(changed("prime_width_batch_3", [](auto& c, auto& m) {
+    set_width(m, 47, 1, 101);
+    c.batch = 3;
+  }));
+  cases.push_back(changed("heads_of_one", [](auto&, auto& m) { set_width(m, 13, 13, 7); }));
+  cases.push_back(changed("5_heads_of_7", [](auto& c, auto& m) {
+    set_width(m, 35, 5, 53);
+    c.batch = 2;
+  }));
+  cases.push_back(changed("6_heads_of_64", [](auto&, auto& m) { set_width(m, 384, 6, 768); }));
+  cases.push_back(changed("patches_not_square", [](auto& c, auto& m) {
+    m.image_size = {24, 40};
+    m.patch_size = {8, 4};
+    c.batch = 3;
+  }));
+  cases.push_back(changed("image_not_a_multiple", [](auto& c, auto& m) {
+    m.image_size = {29, 35};
+    m.patch_size = {7, 9};
+    c.batch = 2;
+  }));
+  cases.push_back(changed("channels_1", [](auto&, auto& m) { m.num_channels = 1; }));
+  cases.push_back(changed("channels_5", [](auto& c, auto& m) {
+    m.num_channels = 5;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("patch_16", [](auto&, auto& m) {
+    m.image_size = {48, 32};
+    m.patch_size = {16, 16};
+  }));
+  cases.push_back(changed("deep", [](auto&, auto& m) { m.num_layers = 7; }));
+  cases.push_back(changed("thousand_classes", [](auto& c, auto& m) {
+    m.num_classes = 1000;
+    c.batch = 2;
+  }));
+}
+
+void add_options(Cases& cases) {
+  for (const Activation activation :
+       {Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu, Activation::relu, Activation::silu,
+        Activation::tanh, Activation::sigmoid, Activation::identity}) {
+    cases.push_back(changed("act_" + std::string(to_string(activation)), [&](auto& c, auto& m) {
+      m.activation = activation;
+      c.mlp_gain = 3;
+    }));
+    cases.push_back(changed("act_far_" + std::string(to_string(activation)), [&](auto& c, auto& m) {
+      m.activation = activation;
+      c.mlp_gain = 300;
+    }));
+  }
+  cases.push_back(changed("no_qkv_bias", [](auto&, auto& m) { m.qkv_bias = false; }));
+  cases.push_back(changed("layer_scale", [](auto&, auto& m) { m.layer_scale = true; }));
+  cases.push_back(changed("cls_and_mean", [](auto& c, auto& m) {
+    m.pooling = Pooling::cls_and_mean;
+    c.batch = 3;
+  }));
+  cases.push_back(changed("no_head", [](auto&, auto& m) { m.num_classes = 0; }));
+  cases.push_back(changed("pooler", [](auto& c, auto& m) {
+    m.num_classes = 0;
+    m.pooler_size = 17;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("pooler_relu", [](auto&, auto& m) {
+    m.num_classes = 0;
+    m.pooler_size = 11;
+    m.pooler_activation = Activation::relu;
+  }));
+  cases.push_back(changed("eps_big", [](auto&, auto& m) { m.layer_norm_eps = 0.1F; }));
+  cases.push_back(changed("eps_of_the_variance", [](auto& c, auto& m) {
+    m.layer_norm_eps = 1e-6F;
+    c.embedding_sigma = 1e-3;
+  }));
+  cases.push_back(changed("variance_tiny_eps_tinier", [](auto& c, auto& m) {
+    m.layer_norm_eps = 1e-12F;
+    c.embedding_sigma = 1e-3;
+  }));
+  cases.push_back(changed("outlier_channel", [](auto& c, auto& m) {
+    set_width(m, 64, 4, 96);
+    c.outlier = 300;
+  }));
+}
+
+void add_other_image_sizes(Cases& cases) {
+  cases.push_back(changed("positions_up", [](auto& c, auto&) { c.image = {40, 56}; }));
+  cases.push_back(changed("positions_down", [](auto& c, auto& m) {
+    m.image_size = {72, 56};
+    c.image = {24, 40};
+  }));
+  cases.push_back(changed("positions_same_count", [](auto& c, auto& m) {
+    m.image_size = {32, 32};
+    c.image = {16, 64};
+    c.batch = 2;
+  }));
+  cases.push_back(changed("positions_one_patch", [](auto& c, auto&) { c.image = {9, 15}; }));
+  cases.push_back(changed("positions_from_one_patch", [](auto& c, auto& m) {
+    m.image_size = {8, 8};
+    c.image = {16, 24};
+  }));
+  cases.push_back(changed("same_grid_other_pixels", [](auto& c, auto&) { c.image = {31, 25}; }));
+  cases.push_back(changed("several_tiles", [](auto& c, auto& m) {  // of attention, the last one lower
+    m.image_size = {37, 31};
+    m.patch_size = {1, 1};
+    m.num_channels = 1;
+    m.num_layers = 1;
+    set_width(m, 12, 2, 16);
+    m.pooling = Pooling::cls_and_mean;
+    c.batch = 2;
+  }));
+}
+
+/// Standard deviation and mean of a tensor of that name.
+struct Distribution {
+  double sigma;
+  double mean = 0;
+};
+
+Distribution distribution(const NetworkCase& c, const TensorSpec& spec) {
+  const std::string& name = spec.name;
+  const auto fan_in = static_cast<double>(element_count(spec.shape) / spec.shape.front());
+  if (name == "cls_token" || name == "pos_embed") return {c.embedding_sigma};
+  if (name == "patch_embed.proj.weight") return {c.embedding_sigma / std::sqrt(fan_in)};
+  if (name == "patch_embed.proj.bias") return {c.embedding_sigma};
+  if (name.ends_with(".bias")) return {0.3};
+  if (name.ends_with("qkv.weight")) return {2 / std::sqrt(fan_in)};
+  if (name.ends_with("fc1.weight")) return {c.mlp_gain * 2 / std::sqrt(fan_in)};
+  if (name.ends_with("fc2.weight")) return {1 / c.mlp_gain / std::sqrt(fan_in)};
+  if (name.ends_with("attn.proj.weight")) return {1 / std::sqrt(fan_in)};
+  if (name.ends_with("gamma")) return {0.3, 0.5};  // layer scale
+  if (spec.shape.size() == 1) return {0.3, 1};     // layer norm
+  return {1 / std::sqrt(fan_in)};                  // pooler, head
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const NetworkCase& c) {
+  return out << c.name;
+}
+
+const std::vector<NetworkCase>& network_cases() {
+  static const Cases all = [] {
+    Cases cases;
+    add_shapes(cases);
+    add_options(cases);
+    add_other_image_sizes(cases);
+    return cases;
+  }();
+  return all;
+}
+
+const NetworkCase& network_case(std::string_view name) {
+  for (const NetworkCase& c : network_cases()) {
+    if (c.name == name) return c;
+  }
+  throw std::out_of_range("no network case " + std::string(name));
+}
+
+std::vector<NetworkCase> network_cases(std::initializer_list<std::string_view> names) {
+  Cases chosen;
+  for (const std::string_view name : names) chosen.push_back(network_case(name));
+  return chosen;
+}
+
+Weights lively_weights(const NetworkCase& c, std::uint32_t seed) {
+  Weights weights;
+  auto storage = std::make_shared<std::vector<Tensor>>();
+  for_each_tensor(c.config, weights, [&](const TensorSpec& spec, WeightView& view) {
+    const Distribution d = distribution(c, spec);
+    Tensor& tensor = storage->emplace_back(normal_tensor(spec.shape, seed++, d.sigma, d.mean));
+    if (spec.name == "pos_embed" && c.outlier != 0) {
+      for (std::int64_t i = 3; i < tensor.size(); i += c.config.hidden_size) {
+        tensor.data()[i] += static_cast<float>(c.outlier);
+      }
+    }
+    view.shape = spec.shape;
+    view.parts = {{reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, tensor.size()}};
+  });
+  weights.storage = std::move(storage);
+  return weights;
+}
+
+Tensor pixel_values(const NetworkCase& c, std::uint32_t seed) {
+  const Size2 image = c.image_size();
+  return normal_tensor({c.batch, c.config.num_channels, image.height, image.width}, seed);
+}
+
+std::shared_ptr<const Model> make_model(const NetworkCase& c) {
+  return std::make_shared<const Model>(c.config, lively_weights(c));
+}
+
+}  // namespace vit::test

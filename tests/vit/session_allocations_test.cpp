@@ -1,0 +1,74 @@
+// A program of its own, because it replaces operator new.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/alloc_counter.hpp"
+#include "tests/vit/network_cases.hpp"
+#include "vit/session.hpp"
+
+namespace vit::test {
+namespace {
+
+class Reader : public Observer {
+ public:
+  void on_stage(Stage, std::int64_t, const ConstTensorView& tensor) override { sum += tensor.data[0]; }
+
+  float sum = 0;
+};
+
+class Allocator : public Observer {
+ public:
+  void on_stage(Stage, std::int64_t, const ConstTensorView& tensor) override {
+    kept.assign(tensor.data, tensor.data + 1);
+    kept.shrink_to_fit();
+    kept = {};
+  }
+
+  std::vector<float> kept;
+};
+
+class SessionAllocations : public testing::TestWithParam<NetworkCase> {
+ protected:
+  const NetworkCase& network = GetParam();
+  Session session{make_model(network), {.batch = network.batch, .image_size = network.image}};
+  Tensor pixels = pixel_values(network);
+  ConstTensorView view = pixels.view();
+};
+
+TEST_P(SessionAllocations, TheSecondForwardMakesNone) {
+  Reader reader;
+  session.forward(view, &reader);
+  const AllocationCount count;
+  session.forward(view, &reader);
+  session.forward(view);
+  EXPECT_EQ(count.ours(), 0U);
+}
+
+TEST_P(SessionAllocations, OneThatIsPlantedIsSeen) {
+  Allocator allocator;
+  session.forward(view);
+  const AllocationCount count;
+  session.forward(view, &allocator);
+  EXPECT_GT(count.ours(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SessionAllocations,
+                         testing::ValuesIn(network_cases({"small", "5_heads_of_7", "several_tiles", "pooler",
+                                                          "positions_up", "cls_and_mean", "layer_scale"})),
+                         testing::PrintToStringParamName());
+
+TEST(SessionAllocationsWithMaps, TheSecondForwardMakesNone) {
+  const NetworkCase& c = network_case("batch_3");
+  Session session(make_model(c), {.batch = 3, .attention_maps = true});
+  const Tensor pixels = pixel_values(c);
+  const ConstTensorView view = pixels.view();
+  Reader reader;
+  session.forward(view, &reader);
+  const AllocationCount count;
+  session.forward(view, &reader);
+  EXPECT_EQ(count.ours(), 0U);
+}
+
+}  // namespace
+}  // namespace vit::test

@@ -1,0 +1,98 @@
+// The network against the naive one in double precision, stage by stage.
+#include "vit/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <ostream>
+
+#include "tests/support/compare.hpp"
+#include "tests/vit/network_cases.hpp"
+#include "tests/vit/stage_expectation.hpp"
+#include "tests/vit/stage_recorder.hpp"
+
+namespace vit::test {
+namespace {
+
+constexpr double kPromised = 1e-5;  // of the largest magnitude, whatever a derived bound would allow
+
+std::vector<RecordedStage> observed(const NetworkCase& c) {
+  Session session(make_model(c), {.batch = c.batch, .image_size = c.image, .attention_maps = true});
+  StageRecorder recorder;
+  session.forward(pixel_values(c).view(), &recorder);
+  return recorder.stages;
+}
+
+class SessionStages : public testing::TestWithParam<NetworkCase> {};
+
+TEST_P(SessionStages, AgreeWithTheReference) {
+  const NetworkCase& c = GetParam();
+  const auto expected = expected_stages(c);
+  const auto got = observed(c);
+  ASSERT_EQ(got.size(), expected.size());
+  double tightness = 0;  // largest share of its bound that an error takes
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const std::string name = stage_name(expected[i].stage, expected[i].block);
+    ASSERT_EQ(stage_name(got[i].stage, got[i].block), name);
+    ASSERT_EQ(got[i].shape, expected[i].values.shape) << name;
+    const Bound bound{std::min(expected[i].bound, kPromised)};
+    const Comparison result = compare(name, got[i].values, expected[i].values.values, got[i].shape, bound);
+    EXPECT_TRUE(result) << result.problem;
+    tightness = std::max(tightness, result.error / bound.upper);
+  }
+  EXPECT_GT(tightness, 0.02) << "the bounds have become too loose to catch anything";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SessionStages, testing::ValuesIn(network_cases()),
+                         testing::PrintToStringParamName());
+
+/// A network that differs in one detail must fall outside the bounds, or they prove nothing.
+struct Mistake {
+  std::string name;
+  std::string network_case;
+  std::function<void(ModelConfig&)> make;
+};
+
+std::ostream& operator<<(std::ostream& out, const Mistake& mistake) {
+  return out << mistake.name;
+}
+
+class SessionMistakes : public testing::TestWithParam<Mistake> {};
+
+TEST_P(SessionMistakes, FallOutsideTheBounds) {
+  const NetworkCase& c = network_case(GetParam().network_case);
+  ModelConfig wrong = c.config;
+  GetParam().make(wrong);
+  const auto expected = expected_stages(c);
+  const auto mistaken = stages_of(c, wrong);
+  ASSERT_EQ(mistaken.size(), expected.size());
+  double excess = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double bound = std::min(expected[i].bound, kPromised);
+    excess = std::max(excess, distance(expected[i].values, mistaken[i].values) / bound);
+  }
+  EXPECT_GT(excess, 5);
+}
+
+const std::vector<Mistake> kMistakes{
+    {"tanh_form_for_gelu", "small", [](auto& m) { m.activation = Activation::gelu_tanh; }},
+    {"gelu_for_its_tanh_form", "act_gelu_tanh", [](auto& m) { m.activation = Activation::gelu; }},
+    {"silu_for_quick_gelu", "act_quick_gelu", [](auto& m) { m.activation = Activation::silu; }},
+    {"eps_1e-5_for_1e-6", "eps_of_the_variance", [](auto& m) { m.layer_norm_eps = 1e-5F; }},
+    {"eps_1e-6_for_1e-12", "variance_tiny_eps_tinier", [](auto& m) { m.layer_norm_eps = 1e-6F; }},
+    {"eps_0_for_0.1", "eps_big", [](auto& m) { m.layer_norm_eps = 0; }},
+    {"3_heads_for_1", "small", [](auto& m) { m.num_heads = 1; }},
+    {"tanh_for_relu_in_the_pooler", "pooler_relu", [](auto& m) { m.pooler_activation = Activation::tanh; }},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, SessionMistakes, testing::ValuesIn(kMistakes),
+                         [](const testing::TestParamInfo<Mistake>& param) {
+                           std::string name = param.param.name;
+                           std::replace_if(
+                               name.begin(), name.end(), [](char x) { return x == '-' || x == '.'; }, '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace vit::test
