@@ -1,0 +1,75 @@
+// The facade: pictures in, predictions out, by one checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint.hpp"
+#include "io/inputs.hpp"
+#include "io/preprocess.hpp"
+#include "vit/model.hpp"
+#include "vit/predict.hpp"
+#include "vit/session.hpp"
+
+namespace vit::io {
+
+/// Reads, decodes and preprocesses one picture: [C, H, W]. `path` is also what messages call it.
+/// Throws Error with an image_… code; anything that the picture's data can cause is such an error.
+Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe);
+
+/// A checkpoint with a head, packed, and the recipe and labels to use it on pictures. Immutable: threads
+/// share it.
+class Classifier {
+ public:
+  /// Throws Error: what load_checkpoint throws; model_unsupported if the model has no classification head or
+  /// does not take RGB; config_invalid if the picture recipe is missing.
+  explicit Classifier(const std::filesystem::path& path);
+
+  const CheckpointInfo& info() const { return info_; }
+  const PreprocessConfig& recipe() const { return *info_.recipe; }
+  const std::shared_ptr<const Model>& model() const { return model_; }
+
+ private:
+  CheckpointInfo info_;
+  std::shared_ptr<const Model> model_;
+};
+
+/// What became of one input.
+struct Answer {
+  std::string input;
+  std::vector<Prediction> predictions;  ///< best first
+  std::optional<Error> error;           ///< then there are no predictions
+};
+
+/// One thread's way to use a Classifier. Keeps a Session for each of the last few batch and image sizes.
+class ClassifierSession {
+ public:
+  /// `threads` as in SessionOptions.
+  ClassifierSession(std::shared_ptr<const Classifier> classifier, int threads);
+
+  /// One answer for each input, in order; a picture that fails fails alone. `k`: predictions for each.
+  std::vector<Answer> classify(std::vector<Input> inputs, std::int64_t k);
+
+ private:
+  struct Cached {
+    SessionOptions options;
+    std::unique_ptr<Session> session;
+    std::uint64_t last_use = 0;
+  };
+
+  Session& session_for(std::int64_t batch, Size2 image);
+  void run_batch(std::span<const Tensor*> pictures, std::span<Answer*> answers, std::int64_t k);
+
+  std::shared_ptr<const Classifier> classifier_;
+  int threads_;
+  std::uint64_t uses_ = 0;
+  std::vector<Cached> sessions_;
+};
+
+}  // namespace vit::io
