@@ -25,6 +25,10 @@ constexpr std::string_view kConvert =
 constexpr std::array<std::string_view, 10> kOtherFormats{".bin", ".pth",  ".pt",   ".ckpt",  ".h5",
                                                          ".npz", ".onnx", ".gguf", ".keras", ".msgpack"};
 
+/// What training leaves beside them.
+constexpr std::array<std::string_view, 4> kNoWeights{"training_args.bin", "optimizer.", "scheduler.",
+                                                     "rng_state"};
+
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
@@ -71,6 +75,10 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 bool has_other_format(const std::string& name) {
+  if (std::any_of(kNoWeights.begin(), kNoWeights.end(),
+                  [&](std::string_view b) { return name.starts_with(b); })) {
+    return false;
+  }
   return std::any_of(kOtherFormats.begin(), kOtherFormats.end(),
                      [&](std::string_view e) { return name.ends_with(e); });
 }
