@@ -13,6 +13,7 @@ namespace {
 constexpr std::int64_t kMaxDim = 1 << 20;
 constexpr std::int64_t kMaxPixels = 1 << 20;  // per side
 constexpr std::int64_t kMaxLayers = 4096;
+constexpr double kMaxKernel = 0x1p40;  // D C P P, the only product of four
 
 void check_range(std::string_view field, std::int64_t value, std::int64_t least, std::int64_t most) {
   if (value < least || value > most) {
@@ -70,6 +71,15 @@ void ModelConfig::validate() const {
   check_range("patch_size (width)", patch_size.width, 1, image_size.width);
   check_range("num_channels", num_channels, 1, 4096);
   check_range("hidden_size", hidden_size, 1, kMaxDim);
+  const double kernel = static_cast<double>(hidden_size * num_channels) *
+                        static_cast<double>(patch_size.height * patch_size.width);
+  if (kernel > kMaxKernel) {
+    throw Error(
+        ErrorCode::config_invalid,
+        fmt::format("hidden_size {}, num_channels {} and patch_size {}x{} give a patch embedding of "
+                    "{:.3g} weights, expected at most {:.3g}",
+                    hidden_size, num_channels, patch_size.height, patch_size.width, kernel, kMaxKernel));
+  }
   check_range("num_hidden_layers", num_layers, 1, kMaxLayers);
   check_range("num_attention_heads", num_heads, 1, hidden_size);
   if (hidden_size % num_heads != 0) {

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "vit/backend/context.hpp"
 #include "vit/error.hpp"
@@ -11,16 +15,34 @@
 namespace vit {
 namespace {
 
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorCode::weights_invalid, message);
+}
+
 /// The loader has checked this against the file; here it protects those who fill Weights themselves.
-void check_shapes(const ModelConfig& config, Weights& weights) {
-  for_each_tensor(config, weights, [](const TensorSpec& spec, const WeightView& view) {
+void check_weights(const ModelConfig& config, Weights& weights) {
+  if (std::ssize(weights.blocks) > config.num_layers) {
+    refuse(fmt::format("weights of {} blocks, expected {}", weights.blocks.size(), config.num_layers));
+  }
+  std::set<const WeightView*> expected;
+  for_each_tensor(config, weights, [&](const TensorSpec& spec, const WeightView& view) {
+    expected.insert(&view);
     if (view.empty()) {
-      throw Error(ErrorCode::weights_invalid,
-                  fmt::format("tensor {} is missing, expected {}", spec.name, to_string(spec.shape)));
+      refuse(fmt::format("tensor {} is missing, expected {}", spec.name, to_string(spec.shape)));
     }
     if (view.shape != spec.shape) {
-      throw Error(ErrorCode::weights_invalid, fmt::format("tensor {} has shape {}, expected {}", spec.name,
-                                                          to_string(view.shape), to_string(spec.shape)));
+      refuse(fmt::format("tensor {} has shape {}, expected {}", spec.name, to_string(view.shape),
+                         to_string(spec.shape)));
+    }
+  });
+  // What is there must be wanted: packing goes by what it finds.
+  ModelConfig everything = config;
+  everything.qkv_bias = everything.layer_scale = true;
+  everything.pooler_size = everything.num_classes = 1;
+  for_each_tensor(everything, weights, [&](const TensorSpec& spec, const WeightView& view) {
+    if (!view.empty() && !expected.contains(&view)) {
+      refuse(fmt::format("tensor {} has shape {}, expected none: by its config the network does without",
+                         spec.name, to_string(view.shape)));
     }
   });
 }
@@ -54,7 +76,7 @@ PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block, std
 
 Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
   config_.validate();
-  check_shapes(config_, weights);
+  check_weights(config_, weights);
   const backend::ThreadScope threads(backend::available_threads());
   const std::int64_t rows = config_.num_tokens(config_.image_size);
   packed_.reset(new Packed{weights.cls_token.to_tensor(),

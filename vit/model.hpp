@@ -12,8 +12,8 @@ namespace vit {
 class Model {
  public:
   /// Packs the weights into the layouts that oneDNN asks for. `weights` are not needed afterwards.
-  /// Throws Error: config_invalid; weights_invalid if a tensor is missing or has another shape than the table
-  /// says.
+  /// Throws Error: config_invalid; weights_invalid if a tensor is missing, has another shape than the table
+  /// says, or is there although the table has no such tensor.
   Model(const ModelConfig& config, Weights weights);
   ~Model();
   Model(const Model&) = delete;

@@ -25,7 +25,8 @@ std::vector<float> softmax(std::span<const float> logits);
 /// σ(x) = 1 / (1 + exp(−x)), for each logit by itself.
 std::vector<float> sigmoid(std::span<const float> logits);
 
-/// The k best scores, best first; equal scores in the order of their index. k larger than K gives all.
+/// The k best, best first; equal logits in the order of their index, scores that only round to the same in
+/// that of their logits. k larger than K gives all, 0 or less none.
 /// Throws Error(not_finite) if a logit is NaN or infinite: that is never a label.
 std::vector<Prediction> predict(std::span<const float> logits, ScoreFunction function, std::int64_t k);
 

@@ -16,15 +16,37 @@ namespace vit {
 namespace {
 
 constexpr std::int64_t kMaxBatch = 1 << 16;
+constexpr int kMaxThreads = 1024;
+constexpr double kMaxFloats = 0x1p40;  // of a workspace: 4 TiB, beyond any machine that runs this
+
+/// Roughly: the large buffers alone. In floating point, where nothing overflows.
+double workspace_floats(const SessionOptions& options, const ModelConfig& config) {
+  const auto B = static_cast<double>(options.batch);
+  const auto T = static_cast<double>(config.num_tokens(options.image_size));
+  const double token = 6 * static_cast<double>(config.hidden_size) + static_cast<double>(config.mlp_size);
+  const double maps = options.attention_maps ? static_cast<double>(config.num_heads) * T : 0;
+  return B * T * (token + maps);
+}
 
 SessionOptions resolved(SessionOptions options, const ModelConfig& config) {
   if (options.image_size == Size2{}) options.image_size = config.image_size;
-  if (options.threads <= 0) options.threads = available_threads();
   if (options.batch < 1 || options.batch > kMaxBatch) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a batch of {} is not possible, expected 1 to {}", options.batch, kMaxBatch));
   }
+  if (options.threads < 0 || options.threads > kMaxThreads) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} threads are not possible, expected 1 to {}, or 0 for all cores",
+                            options.threads, kMaxThreads));
+  }
   config.validate_image(options.image_size);
+  if (const double floats = workspace_floats(options, config); floats > kMaxFloats) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a batch of {} images of {}x{} pixels{} needs {:.3g} GiB", options.batch,
+                            options.image_size.height, options.image_size.width,
+                            options.attention_maps ? " with attention maps" : "", floats * 4 / 0x1p30));
+  }
+  if (options.threads == 0) options.threads = available_threads();
   return options;
 }
 
@@ -80,7 +102,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
   outputs.features = {workspace.pooled.data(), {B, config.feature_size()}};
   if (packed.pooler) {
     pooler.emplace(context, B, *packed.pooler, backend::Epilogue{.activation = config.pooler_activation});
-    outputs.features = {workspace.pooler_output.data(), {B, config.pooler_size}};
+    if (!packed.head) outputs.features = {workspace.pooler_output.data(), {B, config.pooler_size}};
   }
   if (packed.head) {
     head.emplace(context, B, *packed.head);
@@ -116,6 +138,7 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
 }
 
 Session::Session(std::shared_ptr<const Model> model, const SessionOptions& options) {
+  if (model == nullptr) throw Error(ErrorCode::invalid_argument, "a Session needs a Model, got null");
   const SessionOptions all = resolved(options, model->config());
   const backend::ThreadScope threads(all.threads);
   impl_ = std::make_unique<Impl>(std::move(model), all);
@@ -130,6 +153,9 @@ const Outputs& Session::forward(const ConstTensorView& pixel_values, Observer* o
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("pixel_values are {}, expected {}", to_string(pixel_values.shape),
                             to_string(impl_->input_shape)));
+  }
+  if (pixel_values.data == nullptr) {
+    throw Error(ErrorCode::invalid_argument, "pixel_values have no data");
   }
   const backend::ThreadScope threads(impl_->options.threads);
   impl_->forward(pixel_values.data, observer);

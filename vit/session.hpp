@@ -34,15 +34,15 @@ struct Outputs {
 /// Not thread-safe: one thread at a time. Many Sessions may share one Model.
 class Session {
  public:
-  /// Builds every primitive and takes all memory. Throws Error(invalid_argument) for a batch or image size
-  /// that cannot be, std::bad_alloc.
+  /// Builds every primitive and takes all memory. Throws Error(invalid_argument) for a batch, image size or
+  /// number of threads that cannot be, std::bad_alloc.
   explicit Session(std::shared_ptr<const Model> model, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
   /// pixel_values [B, C, H, W] of the options' sizes. Allocates nothing. Throws Error(invalid_argument) for
-  /// another shape.
+  /// another shape and for no data.
   const Outputs& forward(const ConstTensorView& pixel_values, Observer* observer = nullptr);
 
   const SessionOptions& options() const;

@@ -114,7 +114,7 @@ Stages forward(const ModelConfig& config, const Parameters& parameters, const Ar
   stages.last_hidden_state = weights.layer_norm(x, "norm", static_cast<double>(config.layer_norm_eps));
   const Array pooled = weights.stored(pool(config, stages.last_hidden_state));
   stages.features = pooled;
-  if (config.pooler_size > 0) {
+  if (config.pooler_size > 0 && config.num_classes == 0) {  // the head does not read it
     stages.features =
         weights.stored(activate(config.pooler_activation, weights.linear(pooled, "pooler.dense")));
   }

@@ -109,6 +109,7 @@ void add_options(Cases& cases) {
     m.pooler_size = 17;
     c.batch = 2;
   }));
+  cases.push_back(changed("pooler_beside_a_head", [](auto&, auto& m) { m.pooler_size = 17; }));
   cases.push_back(changed("pooler_relu", [](auto&, auto& m) {
     m.num_classes = 0;
     m.pooler_size = 11;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "vit/backend/primitive.hpp"
 
@@ -43,7 +44,11 @@ int available_threads() {
   cpu_set_t set;
   CPU_ZERO(&set);
   int threads = 1;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) threads = std::max(1, CPU_COUNT(&set));
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    threads = std::max(1, CPU_COUNT(&set));
+  } else {  // more cores than cpu_set_t holds
+    threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
   if (const int quota = cgroup_quota(); quota > 0) threads = std::min(threads, quota);
   return threads;
 }

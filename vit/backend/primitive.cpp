@@ -5,8 +5,9 @@
 namespace vit::backend {
 
 const dnnl::engine& engine() {
-  static const dnnl::engine cpu =
-      guarded("create its CPU engine", [] { return dnnl::engine(dnnl::engine::kind::cpu, 0); });
+  // Never destroyed: a Session that the host keeps until the process ends may outlive every static object.
+  static const dnnl::engine& cpu =
+      *guarded("create its CPU engine", [] { return new dnnl::engine(dnnl::engine::kind::cpu, 0); });
   return cpu;
 }
 

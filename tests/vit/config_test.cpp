@@ -1,0 +1,112 @@
+#include "vit/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "vit/error.hpp"
+
+namespace vit::test {
+namespace {
+
+TEST(ModelConfig, DerivesItsSizes) {
+  ModelConfig config;  // ViT-B/16 at 224
+  config.validate();
+  EXPECT_EQ(config.head_size(), 64);
+  EXPECT_EQ(config.num_tokens(config.image_size), 197);
+  config.patch_size = {14, 10};
+  EXPECT_EQ(config.grid({100, 59}), (Size2{7, 5}));
+  EXPECT_EQ(config.num_patches({100, 59}), 35);
+  EXPECT_EQ(config.feature_size(), 768);
+  config.pooling = Pooling::cls_and_mean;
+  EXPECT_EQ(config.feature_size(), 1536);
+}
+
+/// A config that cannot be, and what the message about it must contain.
+struct Refusal {
+  std::string name;
+  std::function<void(ModelConfig&)> spoil;
+  std::vector<std::string> words;
+};
+
+std::ostream& operator<<(std::ostream& out, const Refusal& refusal) {
+  return out << refusal.name;
+}
+
+class ModelConfigRefusals : public testing::TestWithParam<Refusal> {};
+
+TEST_P(ModelConfigRefusals, NameTheFieldAndItsValue) {
+  ModelConfig config;
+  GetParam().spoil(config);
+  try {
+    config.validate();
+    FAIL() << "accepted";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::config_invalid);
+    for (const std::string& word : GetParam().words) {
+      EXPECT_NE(std::string(e.what()).find(word), std::string::npos)
+          << "no '" << word << "' in: " << e.what();
+    }
+  }
+}
+
+constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ModelConfigRefusals,
+    testing::Values(
+        Refusal{"image_height_0", [](auto& c) { c.image_size.height = 0; }, {"image_size (height)", "0"}},
+        Refusal{"image_width_huge", [](auto& c) { c.image_size.width = kHuge; }, {"image_size (width)"}},
+        Refusal{"patch_height_0", [](auto& c) { c.patch_size.height = 0; }, {"patch_size (height)", "0"}},
+        Refusal{"patch_width_225", [](auto& c) { c.patch_size.width = 225; }, {"patch_size (width)", "225"}},
+        Refusal{"channels_0", [](auto& c) { c.num_channels = 0; }, {"num_channels", "0"}},
+        Refusal{"channels_huge", [](auto& c) { c.num_channels = kHuge; }, {"num_channels"}},
+        Refusal{"hidden_0", [](auto& c) { c.hidden_size = 0; }, {"hidden_size", "0"}},
+        Refusal{"hidden_negative", [](auto& c) { c.hidden_size = -768; }, {"hidden_size", "-768"}},
+        Refusal{"layers_0", [](auto& c) { c.num_layers = 0; }, {"num_hidden_layers", "0"}},
+        Refusal{"layers_huge", [](auto& c) { c.num_layers = kHuge; }, {"num_hidden_layers"}},
+        Refusal{"heads_0", [](auto& c) { c.num_heads = 0; }, {"num_attention_heads", "0"}},
+        Refusal{"heads_5", [](auto& c) { c.num_heads = 5; }, {"768", "num_attention_heads", "5"}},
+        Refusal{"mlp_0", [](auto& c) { c.mlp_size = 0; }, {"intermediate_size", "0"}},
+        Refusal{"classes_negative", [](auto& c) { c.num_classes = -1; }, {"labels", "-1"}},
+        Refusal{"pooler_negative", [](auto& c) { c.pooler_size = -2; }, {"pooler_output_size", "-2"}},
+        Refusal{"eps_negative", [](auto& c) { c.layer_norm_eps = -0.5F; }, {"layer_norm_eps", "-0.5"}},
+        Refusal{"eps_nan", [](auto& c) { c.layer_norm_eps = std::nanf(""); }, {"layer_norm_eps", "nan"}},
+        Refusal{"eps_infinite", [](auto& c) { c.layer_norm_eps = HUGE_VALF; }, {"layer_norm_eps", "inf"}},
+        Refusal{"patch_embedding_beyond_counting",
+                [](auto& c) {
+                  c.image_size = c.patch_size = {1 << 20, 1 << 20};
+                  c.hidden_size = 3 << 18;
+                  c.num_channels = 4096;
+                },
+                {"patch_size 1048576x1048576", "num_channels 4096"}}),
+    testing::PrintToStringParamName());
+
+TEST(ModelConfig, AcceptsItsExtremes) {
+  ModelConfig config;
+  config.image_size = config.patch_size = {1, 1};
+  config.num_channels = config.hidden_size = config.num_heads = config.mlp_size = config.num_layers = 1;
+  config.layer_norm_eps = 0;
+  config.validate();
+}
+
+TEST(ModelConfig, RefusesImagesThatDoNotFit) {
+  ModelConfig config;
+  config.validate_image({16, 16});
+  for (const Size2 image : {Size2{15, 224}, Size2{224, 15}, Size2{0, 0}, Size2{-32, 32}, Size2{kHuge, 32}}) {
+    try {
+      config.validate_image(image);
+      FAIL() << image.height << "x" << image.width;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      const std::string size = std::to_string(image.height) + "x" + std::to_string(image.width);
+      EXPECT_NE(std::string(e.what()).find(size), std::string::npos) << e.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vit::test

@@ -1,0 +1,101 @@
+#include "vit/model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "tests/vit/network_cases.hpp"
+#include "vit/error.hpp"
+
+namespace vit::test {
+namespace {
+
+/// The message with which a Model of the case's config refuses its weights after `spoil`.
+std::string refusal(const ModelConfig& config, Weights weights) {
+  try {
+    const Model model(config, std::move(weights));
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::weights_invalid);
+    return e.what();
+  }
+  return "accepted";
+}
+
+Weights complete(const ModelConfig& config) {
+  return lively_weights({.name = "any", .config = config});
+}
+
+void expect_contains(const std::string& message, const std::string& word) {
+  EXPECT_NE(message.find(word), std::string::npos) << "no '" << word << "' in: " << message;
+}
+
+ModelConfig with_everything() {
+  ModelConfig config = network_case("layer_scale").config;
+  config.pooler_size = 9;
+  return config;
+}
+
+TEST(Model, NeedsEveryTensorOfTheTable) {
+  const ModelConfig config = with_everything();
+  for (const TensorSpec& missing : tensor_table(config)) {
+    Weights weights = complete(config);
+    for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
+      if (spec.name == missing.name) view = {};
+    });
+    const std::string message = refusal(config, std::move(weights));
+    expect_contains(message, missing.name + " is missing");
+    expect_contains(message, to_string(missing.shape));
+  }
+}
+
+TEST(Model, NeedsEveryTensorInItsShape) {
+  const ModelConfig config = with_everything();
+  for (const TensorSpec& wrong : tensor_table(config)) {
+    Weights weights = complete(config);
+    for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
+      if (spec.name == wrong.name) view.shape.push_back(1);
+    });
+    const std::string message = refusal(config, std::move(weights));
+    expect_contains(message, wrong.name + " has shape");
+    expect_contains(message, "expected " + to_string(wrong.shape));
+  }
+}
+
+// Packing looks at what is there: a bias of another shape would be read beyond its end.
+TEST(Model, RefusesTensorsThatTheConfigDenies) {
+  const ModelConfig config = with_everything();
+  const auto without = [&](const std::function<void(ModelConfig&)>& deny) {
+    ModelConfig less = config;
+    deny(less);
+    return refusal(less, complete(config));
+  };
+  expect_contains(without([](auto& c) { c.qkv_bias = false; }), "blocks.0.attn.qkv.bias");
+  expect_contains(without([](auto& c) { c.layer_scale = false; }), "blocks.0.ls1.gamma");
+  expect_contains(without([](auto& c) { c.pooler_size = 0; }), "pooler.dense.weight");
+  expect_contains(without([](auto& c) { c.num_classes = 0; }), "head.weight");
+  expect_contains(without([](auto& c) { c.num_layers = 1; }), "2 blocks, expected 1");
+}
+
+TEST(Model, ValidatesItsConfig) {
+  ModelConfig config = network_case("small").config;
+  Weights weights = complete(config);
+  config.patch_size = {0, 8};
+  try {
+    const Model model(config, std::move(weights));
+    FAIL() << "accepted";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::config_invalid);
+  }
+}
+
+TEST(Model, DoesNotNeedTheWeightsAfterwards) {
+  const NetworkCase& c = network_case("small");
+  Weights weights = lively_weights(c);
+  const std::weak_ptr<const void> storage = weights.storage;
+  const Model model(c.config, std::move(weights));
+  EXPECT_TRUE(storage.expired());
+}
+
+}  // namespace
+}  // namespace vit::test
