@@ -76,10 +76,11 @@ as_root() {
     elif ! command -v sudo >/dev/null; then
         fail "packages must be installed and you are neither root nor is there sudo. Run this script as root once,
 or have these installed and use --no-packages: ${missing[*]}"
-    elif [[ -t 0 ]]; then
+    elif [[ -t 0 ]] || sudo -n true 2>/dev/null; then
         sudo "$@"
     else
-        sudo -n "$@" || fail "'sudo $*' failed. If it wants a password: run this script in a terminal, or as root."
+        fail "packages must be installed (${missing[*]}), and sudo wants a password that nobody is here to type.
+Run this script in a terminal, or as root."
     fi
 }
 
@@ -127,7 +128,8 @@ install_packages() {
         package=${wanted[i]} minimum=${wanted[i + 1]}
         version=$(candidate "$package")
         [[ -n $version ]] ||
-            fail "apt knows no package '$package'. Vitrine needs Debian 12, Ubuntu 24.04 or later (on Ubuntu with 'universe')."
+            fail "apt knows no package '$package'. Was the network reached just now? If so: Vitrine needs Debian 12, Ubuntu 24.04
+or a later one (on Ubuntu with 'universe')."
         at_least "$version" "$minimum" ||
             fail "this system's $package is version $version, and Vitrine needs $minimum: use Debian 12, Ubuntu 24.04 or later."
     done
