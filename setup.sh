@@ -70,13 +70,16 @@ parse_arguments() {
 }
 
 # ------------------------------------------------------------------------------------------------ packages
+on_terminal=no
+[[ -t 0 ]] && on_terminal=yes
+
 as_root() {
     if ((EUID == 0)); then
         "$@"
     elif ! command -v sudo >/dev/null; then
         fail "packages must be installed and you are neither root nor is there sudo. Run this script as root once,
 or have these installed and use --no-packages: ${missing[*]}"
-    elif [[ -t 0 ]] || sudo -n true 2>/dev/null; then
+    elif [[ $on_terminal == yes ]] || sudo -n true 2>/dev/null; then
         sudo "$@"
     else
         fail "packages must be installed (${missing[*]}), and sudo wants a password that nobody is here to type.
@@ -155,6 +158,7 @@ onednn_from_wheel() { [[ "$(cat "$ONEDNN_PREFIX/.version" 2>/dev/null)" == "$WHE
 # Decides where oneDNN is to come from, and installs the packages for that.
 install_onednn_packages() {
     if onednn_from_system || onednn_from_wheel; then return; fi
+    missing=(oneDNN)
     update_lists
     local version
     version=$(candidate libdnnl-dev)
