@@ -13,7 +13,7 @@ namespace {
 /// Builds the value event by event. nlohmann's own builder has no limit on depth and knows no duplicate keys.
 class Builder : public nlohmann::json_sax<Json> {
  public:
-  Builder(std::string_view text, const JsonSource& source, const JsonLimits& limits)
+  Builder(std::string_view text, JsonSource source, const JsonLimits& limits)
       : text_(text), source_(source), limits_(limits) {}
 
   Json take() { return std::move(root_); }
@@ -85,7 +85,7 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   std::string_view text_;
-  const JsonSource& source_;
+  JsonSource source_;
   const JsonLimits& limits_;
   Json root_;
   std::vector<Json*> open_;  ///< from the root inwards
@@ -106,7 +106,7 @@ bool is_scalar(const Json& value) {
   return !value.is_structured();
 }
 
-[[noreturn]] void throw_missing(const JsonSource& source, std::string_view key, std::string_view expected) {
+[[noreturn]] void throw_missing(JsonSource source, std::string_view key, std::string_view expected) {
   throw Error(source.code, fmt::format("{}: \"{}\" is missing, expected {}", source.name, key, expected));
 }
 
@@ -115,7 +115,7 @@ constexpr std::string_view kNumber = "a finite number";
 
 }  // namespace
 
-Json parse_json(std::string_view text, const JsonSource& source, const JsonLimits& limits) {
+Json parse_json(std::string_view text, JsonSource source, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes) {
     throw Error(source.code, fmt::format("{}: {} bytes of JSON, more than the limit of {}", source.name,
                                          text.size(), limits.max_bytes));
@@ -125,7 +125,7 @@ Json parse_json(std::string_view text, const JsonSource& source, const JsonLimit
   return builder.take();
 }
 
-Json parse_json_object(std::string_view text, const JsonSource& source, const JsonLimits& limits) {
+Json parse_json_object(std::string_view text, JsonSource source, const JsonLimits& limits) {
   Json value = parse_json(text, source, limits);
   if (!value.is_object()) {
     throw Error(source.code,
@@ -147,8 +147,7 @@ std::string describe(const Json& value) {
   return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-void throw_unexpected(const JsonSource& source, std::string_view key, std::string_view expected,
-                      const Json& found) {
+void throw_unexpected(JsonSource source, std::string_view key, std::string_view expected, const Json& found) {
   throw Error(source.code,
               fmt::format("{}: \"{}\": expected {}, found {}", source.name, key, expected, describe(found)));
 }
@@ -159,7 +158,7 @@ const Json* find(const Json& object, std::string_view key) {
   return at == members.end() || at->second.is_null() ? nullptr : &at->second;
 }
 
-std::int64_t to_int(const Json& value, std::string_view key, const JsonSource& source) {
+std::int64_t to_int(const Json& value, std::string_view key, JsonSource source) {
   if (value.is_number_unsigned()) {
     const auto number = value.get<std::uint64_t>();
     if (std::in_range<std::int64_t>(number)) return static_cast<std::int64_t>(number);
@@ -172,79 +171,79 @@ std::int64_t to_int(const Json& value, std::string_view key, const JsonSource& s
   throw_unexpected(source, key, kWholeNumber, value);
 }
 
-double to_number(const Json& value, std::string_view key, const JsonSource& source) {
+double to_number(const Json& value, std::string_view key, JsonSource source) {
   if (!value.is_number() || !std::isfinite(value.get<double>()))
     throw_unexpected(source, key, kNumber, value);
   return value.get<double>();
 }
 
-std::optional<bool> find_bool(const Json& object, std::string_view key, const JsonSource& source) {
+std::optional<bool> find_bool(const Json& object, std::string_view key, JsonSource source) {
   const Json* value = find(object, key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_boolean()) throw_unexpected(source, key, "true or false", *value);
   return value->get<bool>();
 }
 
-std::optional<std::int64_t> find_int(const Json& object, std::string_view key, const JsonSource& source) {
+std::optional<std::int64_t> find_int(const Json& object, std::string_view key, JsonSource source) {
   const Json* value = find(object, key);
   return value == nullptr ? std::nullopt : std::optional(to_int(*value, key, source));
 }
 
-std::optional<double> find_number(const Json& object, std::string_view key, const JsonSource& source) {
+std::optional<double> find_number(const Json& object, std::string_view key, JsonSource source) {
   const Json* value = find(object, key);
   return value == nullptr ? std::nullopt : std::optional(to_number(*value, key, source));
 }
 
-std::optional<std::string> find_string(const Json& object, std::string_view key, const JsonSource& source) {
+std::optional<std::string> find_string(const Json& object, std::string_view key, JsonSource source) {
   const Json* value = find(object, key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_string()) throw_unexpected(source, key, "a string", *value);
   return value->get<std::string>();
 }
 
-const Json* find_array(const Json& object, std::string_view key, const JsonSource& source) {
+const Json* find_array(const Json& object, std::string_view key, JsonSource source) {
   const Json* value = find(object, key);
   if (value != nullptr && !value->is_array()) throw_unexpected(source, key, "an array", *value);
   return value;
 }
 
-const Json* find_object(const Json& object, std::string_view key, const JsonSource& source) {
+const Json* find_object(const Json& object, std::string_view key, JsonSource source) {
   const Json* value = find(object, key);
   if (value != nullptr && !value->is_object()) throw_unexpected(source, key, "an object", *value);
   return value;
 }
 
-bool get_bool(const Json& object, std::string_view key, const JsonSource& source) {
+bool get_bool(const Json& object, std::string_view key, JsonSource source) {
   const auto value = find_bool(object, key, source);
   if (!value) throw_missing(source, key, "true or false");
   return *value;
 }
 
-std::int64_t get_int(const Json& object, std::string_view key, const JsonSource& source) {
+std::int64_t get_int(const Json& object, std::string_view key, JsonSource source) {
   const auto value = find_int(object, key, source);
   if (!value) throw_missing(source, key, kWholeNumber);
   return *value;
 }
 
-double get_number(const Json& object, std::string_view key, const JsonSource& source) {
+double get_number(const Json& object, std::string_view key, JsonSource source) {
   const auto value = find_number(object, key, source);
   if (!value) throw_missing(source, key, kNumber);
   return *value;
 }
 
-std::string get_string(const Json& object, std::string_view key, const JsonSource& source) {
+std::string get_string(const Json& object, std::string_view key, JsonSource source) {
   auto value = find_string(object, key, source);
   if (!value) throw_missing(source, key, "a string");
   return *std::move(value);
 }
 
-const Json& get_array(const Json& object, std::string_view key, const JsonSource& source) {
+const Json& get_array(const Json& object, std::string_view key, JsonSource source) {
   const Json* value = find_array(object, key, source);
   if (value == nullptr) throw_missing(source, key, "an array");
   return *value;
 }
 
-const Json& get_object(const Json& object, std::string_view key, const JsonSource& source) {
+const Json& get_object(const Json& object, std::string_view key, JsonSource source) {
   const Json* value = find_object(object, key, source);
   if (value == nullptr) throw_missing(source, key, "an object");
   return *value;

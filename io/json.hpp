@@ -16,7 +16,8 @@ namespace vit::io {
 using Json = nlohmann::json;
 
 /// What messages call the text, and the code that its errors carry. Converts from a name alone.
-/// Refers to the name, does not copy it.
+/// Refers to the name, does not copy it. Passed by value: GCC 13 and later suspect references that come from
+/// a function with a temporary argument.
 struct JsonSource {
   JsonSource(std::string_view text_name, ErrorCode error_code = ErrorCode::config_invalid)
       : name(text_name), code(error_code) {}
@@ -42,16 +43,16 @@ struct JsonLimits {
 /// Parses one JSON value that fills the whole text (RFC 8259, UTF-8). The limits hold while parsing, so
 /// hostile text costs neither stack nor more than a small multiple of its size in memory. Throws
 /// Error(source.code) with the line and byte of the first mistake.
-Json parse_json(std::string_view text, const JsonSource& source, const JsonLimits& limits = {});
+Json parse_json(std::string_view text, JsonSource source, const JsonLimits& limits = {});
 
 /// As parse_json, and the value is an object.
-Json parse_json_object(std::string_view text, const JsonSource& source, const JsonLimits& limits = {});
+Json parse_json_object(std::string_view text, JsonSource source, const JsonLimits& limits = {});
 
 /// A value as messages show it: short, on one line.
 std::string describe(const Json& value);
 
 /// Throws Error(source.code): NAME: "KEY": expected EXPECTED, found FOUND.
-[[noreturn]] void throw_unexpected(const JsonSource& source, std::string_view key, std::string_view expected,
+[[noreturn]] void throw_unexpected(JsonSource source, std::string_view key, std::string_view expected,
                                    const Json& found);
 
 // ------------------------------------------------------------------------------------------------
@@ -61,24 +62,24 @@ std::string describe(const Json& value);
 /// The value, or nullptr where the key is missing or null. Points into `object`.
 const Json* find(const Json& object, std::string_view key);
 
-std::optional<bool> find_bool(const Json& object, std::string_view key, const JsonSource& source);
+std::optional<bool> find_bool(const Json& object, std::string_view key, JsonSource source);
 /// Whole numbers within 64 bits; 224.0 is one too.
-std::optional<std::int64_t> find_int(const Json& object, std::string_view key, const JsonSource& source);
+std::optional<std::int64_t> find_int(const Json& object, std::string_view key, JsonSource source);
 /// Finite numbers, whole or not.
-std::optional<double> find_number(const Json& object, std::string_view key, const JsonSource& source);
-std::optional<std::string> find_string(const Json& object, std::string_view key, const JsonSource& source);
-const Json* find_array(const Json& object, std::string_view key, const JsonSource& source);
-const Json* find_object(const Json& object, std::string_view key, const JsonSource& source);
+std::optional<double> find_number(const Json& object, std::string_view key, JsonSource source);
+std::optional<std::string> find_string(const Json& object, std::string_view key, JsonSource source);
+const Json* find_array(const Json& object, std::string_view key, JsonSource source);
+const Json* find_object(const Json& object, std::string_view key, JsonSource source);
 
-bool get_bool(const Json& object, std::string_view key, const JsonSource& source);
-std::int64_t get_int(const Json& object, std::string_view key, const JsonSource& source);
-double get_number(const Json& object, std::string_view key, const JsonSource& source);
-std::string get_string(const Json& object, std::string_view key, const JsonSource& source);
-const Json& get_array(const Json& object, std::string_view key, const JsonSource& source);
-const Json& get_object(const Json& object, std::string_view key, const JsonSource& source);
+bool get_bool(const Json& object, std::string_view key, JsonSource source);
+std::int64_t get_int(const Json& object, std::string_view key, JsonSource source);
+double get_number(const Json& object, std::string_view key, JsonSource source);
+std::string get_string(const Json& object, std::string_view key, JsonSource source);
+const Json& get_array(const Json& object, std::string_view key, JsonSource source);
+const Json& get_object(const Json& object, std::string_view key, JsonSource source);
 
 /// One value, e.g. of an array; `key` is what messages call it ("size[1]").
-std::int64_t to_int(const Json& value, std::string_view key, const JsonSource& source);
-double to_number(const Json& value, std::string_view key, const JsonSource& source);
+std::int64_t to_int(const Json& value, std::string_view key, JsonSource source);
+double to_number(const Json& value, std::string_view key, JsonSource source);
 
 }  // namespace vit::io

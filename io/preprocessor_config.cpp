@@ -96,11 +96,11 @@ bool remove_suffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
-[[noreturn]] void throw_unsupported(const JsonSource& source, std::string_view what) {
+[[noreturn]] void throw_unsupported(JsonSource source, std::string_view what) {
   throw Error(ErrorCode::model_unsupported, fmt::format("{}: {}", source.name, what));
 }
 
-const ProcessorClass& class_named(std::string_view full_name, const JsonSource& source) {
+const ProcessorClass& class_named(std::string_view full_name, JsonSource source) {
   std::string_view name = full_name;
   if (!remove_suffix(name, "Fast")) remove_suffix(name, "Pil");  // backends of the same class
   const bool known_suffix = remove_suffix(name, "ImageProcessor") || remove_suffix(name, "FeatureExtractor");
@@ -114,7 +114,7 @@ const ProcessorClass& class_named(std::string_view full_name, const JsonSource& 
       source, fmt::format("the image processor {} is not supported; supported are {}", full_name, known));
 }
 
-const ProcessorClass& class_of(const Json& file, const JsonSource& source, std::string_view model_type) {
+const ProcessorClass& class_of(const Json& file, JsonSource source, std::string_view model_type) {
   if (const auto type = find_string(file, "image_processor_type", source)) return class_named(*type, source);
   if (const auto type = find_string(file, "feature_extractor_type", source))
     return class_named(*type, source);
@@ -129,15 +129,15 @@ const ProcessorClass& class_of(const Json& file, const JsonSource& source, std::
 
 // A null in the file is not a default: transformers takes it for "none" or "off".
 
-bool read_flag(const Json& file, std::string_view key, bool fallback, const JsonSource& source) {
+bool read_flag(const Json& file, std::string_view key, bool fallback, JsonSource source) {
   return file.contains(key) ? find_bool(file, key, source).value_or(false) : fallback;
 }
 
-[[noreturn]] void throw_needed(const JsonSource& source, std::string_view key, std::string_view step) {
+[[noreturn]] void throw_needed(JsonSource source, std::string_view key, std::string_view step) {
   throw Error(source.code, fmt::format("{}: \"{}\" is needed for \"{}\"", source.name, key, step));
 }
 
-std::int64_t to_side(const Json& value, std::string_view key, const JsonSource& source) {
+std::int64_t to_side(const Json& value, std::string_view key, JsonSource source) {
   const std::int64_t side = to_int(value, key, source);
   if (side < 1 || side > kMaxSide)
     throw_unexpected(source, key, fmt::format("1 to {} pixels", kMaxSide), value);
@@ -145,7 +145,7 @@ std::int64_t to_side(const Json& value, std::string_view key, const JsonSource& 
 }
 
 /// {"height": 224, "width": 224} or [224, 224]; nothing for other forms.
-std::optional<Size2> find_height_width(const Json& value, std::string_view key, const JsonSource& source) {
+std::optional<Size2> find_height_width(const Json& value, std::string_view key, JsonSource source) {
   if (value.is_array() && value.size() == 2) {
     return Size2{to_side(value[0], fmt::format("{}[0]", key), source),
                  to_side(value[1], fmt::format("{}[1]", key), source)};
@@ -158,7 +158,7 @@ std::optional<Size2> find_height_width(const Json& value, std::string_view key, 
   return std::nullopt;
 }
 
-void read_size(const Json& value, bool number_is_square, const JsonSource& source, PreprocessConfig& config) {
+void read_size(const Json& value, bool number_is_square, JsonSource source, PreprocessConfig& config) {
   if (const auto size = find_height_width(value, "size", source)) {
     config.resize = ResizeMode::exact;
     config.size = *size;
@@ -184,7 +184,7 @@ void read_size(const Json& value, bool number_is_square, const JsonSource& sourc
   }
 }
 
-Size2 read_crop_size(const Json& value, const JsonSource& source) {
+Size2 read_crop_size(const Json& value, JsonSource source) {
   if (const auto size = find_height_width(value, "crop_size", source)) return *size;
   if (value.is_number()) {
     const std::int64_t side = to_side(value, "crop_size", source);
@@ -194,7 +194,7 @@ Size2 read_crop_size(const Json& value, const JsonSource& source) {
 }
 
 /// Pillow's numbers, or names (which the references do not read: they take bilinear for any name).
-Interpolation read_resample(const Json& value, const JsonSource& source) {
+Interpolation read_resample(const Json& value, JsonSource source) {
   constexpr std::array kFilters{Interpolation::nearest, Interpolation::lanczos, Interpolation::bilinear,
                                 Interpolation::bicubic, Interpolation::box,     Interpolation::hamming};
   if (value.is_string()) {
@@ -216,7 +216,7 @@ Interpolation read_resample(const Json& value, const JsonSource& source) {
 }
 
 /// A number that is finite in single precision too, which the references compute in.
-double read_float(const Json& value, std::string_view key, const JsonSource& source) {
+double read_float(const Json& value, std::string_view key, JsonSource source) {
   const double number = to_number(value, key, source);
   if (!std::isfinite(static_cast<float>(number)))
     throw_unexpected(source, key, "a single-precision number", value);
@@ -224,8 +224,7 @@ double read_float(const Json& value, std::string_view key, const JsonSource& sou
 }
 
 /// Three numbers, or one for all channels.
-Channels read_channels(const Json& file, const char* key, const Channels& fallback,
-                       const JsonSource& source) {
+Channels read_channels(const Json& file, const char* key, const Channels& fallback, JsonSource source) {
   if (!file.contains(key)) return fallback;
   const Json* value = find(file, key);
   if (value == nullptr) throw_needed(source, key, "do_normalize");
@@ -243,7 +242,7 @@ Channels read_channels(const Json& file, const char* key, const Channels& fallba
   return channels;
 }
 
-void read_resize(const Json& file, const ProcessorClass& defaults, const JsonSource& source,
+void read_resize(const Json& file, const ProcessorClass& defaults, JsonSource source,
                  PreprocessConfig& config) {
   config.resize = defaults.resize;
   config.size = {defaults.size, defaults.size};
@@ -268,7 +267,7 @@ void read_resize(const Json& file, const ProcessorClass& defaults, const JsonSou
   if (!resize) config.resize = ResizeMode::none;
 }
 
-void read_crop(const Json& file, const ProcessorClass& defaults, const JsonSource& source,
+void read_crop(const Json& file, const ProcessorClass& defaults, JsonSource source,
                PreprocessConfig& config) {
   std::optional<Size2> size;
   if (const Json* in_file = find(file, "crop_size")) {
@@ -281,7 +280,7 @@ void read_crop(const Json& file, const ProcessorClass& defaults, const JsonSourc
   config.crop = size;
 }
 
-void read_values(const Json& file, const ProcessorClass& defaults, const JsonSource& source,
+void read_values(const Json& file, const ProcessorClass& defaults, JsonSource source,
                  PreprocessConfig& config) {
   config.rescale = read_flag(file, "do_rescale", true, source);
   if (const Json* factor = find(file, "rescale_factor")) {

@@ -171,11 +171,13 @@ std::vector<std::int64_t> nearest_positions(const Axis& axis) {
 
 Image resize_nearest(const Image& image, const Axis& rows, const Axis& columns) {
   const std::vector<std::int64_t> from_rows = nearest_positions(rows);
-  const std::vector<std::int64_t> from_columns = nearest_positions(columns);
+  std::vector<std::int64_t> from_columns = nearest_positions(columns);
   Image result = empty_image(rows.outputs, columns.outputs);
   const std::size_t row_bytes = byte_count(1, columns.outputs);
+  for (std::int64_t& column : from_columns) column *= 3;  // bytes from here on
   // Four bytes are copied faster than three where there is one more to read and to overwrite later.
-  const auto last_column = std::lower_bound(from_columns.begin(), from_columns.end() - 1, image.width - 1);
+  const auto last_column =
+      std::lower_bound(from_columns.begin(), from_columns.end() - 1, 3 * (image.width - 1));
   std::uint8_t* target = result.pixels.data();
   for (std::size_t y = 0; y < from_rows.size(); ++y) {
     if (y > 0 && from_rows[y] == from_rows[y - 1]) {
@@ -184,10 +186,8 @@ Image resize_nearest(const Image& image, const Axis& rows, const Axis& columns) 
       continue;
     }
     const std::uint8_t* row = image.pixels.data() + 3 * from_rows[y] * image.width;
-    for (auto x = from_columns.begin(); x != last_column; ++x, target += 3)
-      std::memcpy(target, row + 3 * *x, 4);
-    for (auto x = last_column; x != from_columns.end(); ++x, target += 3)
-      std::memcpy(target, row + 3 * *x, 3);
+    for (auto x = from_columns.begin(); x != last_column; ++x, target += 3) std::memcpy(target, row + *x, 4);
+    for (auto x = last_column; x != from_columns.end(); ++x, target += 3) std::memcpy(target, row + *x, 3);
   }
   return result;
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares io/resample with Pillow: python tests/bench/preprocess.py BUILD/tests/bench_resample [ROUNDS]
 
-Both run in turn, on one core, and the best of ROUNDS is taken: on a shared machine only ratios of the same run mean
-something. Prints the time of Pillow, of Vitrine, and their ratio for every resize benchmark; needs Pillow and numpy.
+Both run in turn, on one core, in batches of equal length, and the best batch of ROUNDS times ten counts: on a shared
+machine only ratios of the same run mean something. Prints the time of Pillow, of Vitrine, and their ratio for every resize benchmark; needs Pillow and numpy.
 """
 import json
 import subprocess
@@ -16,20 +16,24 @@ FILTERS = ["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]  # Pil
 
 
 def vitrine(program, name):
-    """Milliseconds of one benchmark."""
-    out = subprocess.run([program, f"--benchmark_filter=^{name}$", "--benchmark_format=json", "--benchmark_min_time=0.2"],
-                         check=True, capture_output=True, text=True).stdout
-    (row,) = json.loads(out)["benchmarks"]
-    return row["real_time"] * {"ns": 1e-6, "us": 1e-3, "ms": 1}[row["time_unit"]]
+    """Milliseconds of processor time of one call, the best of ten batches."""
+    out = subprocess.run([program, f"--benchmark_filter=^{name}$", "--benchmark_format=json", "--benchmark_min_time=0.02",
+                          "--benchmark_repetitions=10"], check=True, capture_output=True, text=True).stdout
+    rows = [row for row in json.loads(out)["benchmarks"] if row["run_type"] == "iteration"]
+    return min(row["cpu_time"] * {"ns": 1e-6, "us": 1e-3, "ms": 1}[row["time_unit"]] for row in rows)
 
 
 def pillow(size, to, number):
+    """The same for Pillow."""
     image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8))
-    best, end = 1e9, time.perf_counter() + 0.2
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        image.resize(to, number)
-        best = min(best, time.perf_counter() - start)
+    image.resize(to, number)
+    best = 1e9
+    for _ in range(10):
+        start, calls = time.process_time(), 0
+        while (spent := time.process_time() - start) < 0.02 or calls == 0:
+            image.resize(to, number)
+            calls += 1
+        best = min(best, spent / calls)
     return best * 1e3
 
 
