@@ -1,0 +1,85 @@
+#include "vit/backend/attention.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <ostream>
+
+#include "tests/reference/layers.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/vit/backend/backend_support.hpp"
+
+namespace vit::test {
+namespace {
+
+std::ostream& operator<<(std::ostream& out, const backend::AttentionShape& s) {
+  return out << s.tokens << "_tokens_" << s.heads << "x" << s.head_size;
+}
+
+struct AttentionCase {
+  backend::AttentionShape shape;
+  double score_sigma = 2;
+};
+
+std::ostream& operator<<(std::ostream& out, const AttentionCase& c) {
+  return out << c.shape << "_sigma_" << static_cast<int>(c.score_sigma);
+}
+
+class AttentionLayer : public testing::TestWithParam<AttentionCase> {
+ protected:
+  const AttentionCase& c = GetParam();
+  const backend::AttentionShape shape = c.shape;
+  const std::int64_t D = shape.heads * shape.head_size;
+  const Tensor qkv = normal_tensor(
+      {shape.tokens, 3 * D}, 1, std::sqrt(c.score_sigma / std::sqrt(static_cast<double>(shape.head_size))));
+
+  /// The layer leaves 1/√d to the weights of q, the formula has it.
+  reference::AttentionResult expected() const {
+    reference::Array all({1, shape.tokens, 3 * D}, widened(qkv).values);
+    reference::Array q = reference::columns(all, 0, D);
+    for (double& value : q.values) value *= std::sqrt(static_cast<double>(shape.head_size));
+    return reference::attention(q, reference::columns(all, D, D), reference::columns(all, 2 * D, D),
+                                shape.heads);
+  }
+
+  /// The scores are sums of d products, off by √d u of their largest, which moves the probabilities by as
+  /// much relatively; each context is a mean of values with those weights.
+  Bound bound() const {
+    const double largest_score = 5 * c.score_sigma + 1;
+    return {4 * (1 + std::sqrt(static_cast<double>(shape.head_size)) * largest_score) * 0x1p-24};
+  }
+};
+
+TEST_P(AttentionLayer, AgreesWithTheFormula) {
+  const reference::AttentionResult wanted = expected();
+  for (const bool whole_maps : {false, true}) {
+    backend::Context context;
+    backend::Attention attention(context, shape, whole_maps);
+    Tensor scores({attention.scores_size()});
+    Tensor result({shape.tokens, D});
+    attention.run(qkv.data(), scores.data(), result.data());
+    EXPECT_TRUE(matches("context", result.view(), wanted.context.values, bound())) << whole_maps;
+    if (!whole_maps) continue;
+    ASSERT_EQ(scores.size(), shape.heads * shape.tokens * shape.tokens);
+    EXPECT_TRUE(matches("probs", scores.view(), wanted.probs.values, bound()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AttentionLayer,
+                         testing::Values(AttentionCase{{1, 1, 1}}, AttentionCase{{1, 3, 5}},
+                                         AttentionCase{{2, 1, 4}}, AttentionCase{{2, 7, 1}},
+                                         AttentionCase{{5, 3, 13}}, AttentionCase{{17, 12, 64}},
+                                         AttentionCase{{197, 3, 64}}, AttentionCase{{50, 5, 47}},
+                                         AttentionCase{{50, 2, 32}, 40}, AttentionCase{{1021, 3, 8}}),
+                         testing::PrintToStringParamName());
+
+TEST(Attention, LongSequencesWorkInTiles) {
+  backend::Context context;
+  const backend::AttentionShape shape{.tokens = 5000, .heads = 12, .head_size = 64};
+  const backend::Attention attention(context, shape, false);
+  EXPECT_LT(attention.scores_size(), 12 * 5000 * 32);
+  EXPECT_GT(attention.scores_size(), 0);
+}
+
+}  // namespace
+}  // namespace vit::test
