@@ -93,6 +93,8 @@ void add_info(CLI::App& app, int& result) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App& command = *app.add_subcommand("info", "show what was resolved from a checkpoint, and why");
   add_model_option(command, options->common);
+  add_thread_option(command, options->common);  // common to all subcommands; nothing is computed here
+  add_verbosity_options(command, options->common);
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
