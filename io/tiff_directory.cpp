@@ -49,9 +49,10 @@ class Reader {
 /// Bytes of one value by field type; 0 for types that do not exist.
 constexpr std::array<std::uint8_t, 19> type_sizes{0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
 
-/// Tags that pixels depend on. A private tag may point anywhere.
+/// Tags that pixels and their orientation depend on. A private tag may point anywhere.
 bool makes_pixels(std::uint16_t tag) {
-  return (tag >= 254 && tag <= 350) || (tag >= 512 && tag <= 532);
+  constexpr std::uint16_t xmp = 700;
+  return (tag >= 254 && tag <= 350) || (tag >= 512 && tag <= 532) || tag == xmp;
 }
 
 }  // namespace

@@ -3,11 +3,11 @@
 
     python tests/data/make_images.py [OUT [SEED [SIDE]]]      # needs Pillow 13.0.0 and numpy
 
-For every picture NAME the folder has NAME.ppm, the reference's RGB pixels as a binary PPM:
-  NAME.ppm        ImageOps.exif_transpose(Image.open(NAME)).convert("RGB"), as Hugging Face's load_image
-  NAME.plain.ppm  Image.open(NAME).convert("RGB"), where that differs
-  NAME.white.ppm  NAME.ppm and then transformers' convert_to_rgb, where that differs
-Pictures that Pillow refuses have none. Other seeds and sides give other pictures of the same kinds.
+expected.ppm is a row of binary PPMs, each with the picture's name and one of three words in its comment:
+  exif   ImageOps.exif_transpose(Image.open(NAME)).convert("RGB"), as Hugging Face's load_image
+  plain  Image.open(NAME).convert("RGB"), where that differs from exif
+  white  exif and then transformers' convert_to_rgb, where that differs from exif
+Pictures that Pillow refuses are not in it. Other seeds and sides give other pictures of the same kinds.
 """
 import io
 import struct
@@ -768,22 +768,18 @@ def on_white(data):
     return image
 
 
-def ppm(image):
-    return b"P6 %d %d 255\n" % image.size + image.tobytes()
-
-
-def write(name, data, out):
-    (out / name).write_bytes(data)
+def expected(name, data):
+    """The reference's pictures, as PPMs, or why there are none."""
     try:
-        reference = ppm(exif_applied(data))
+        reference = exif_applied(data)
     except Exception as error:  # Pillow has many
-        return f"{type(error).__name__}: {error}"
-    (out / f"{name}.ppm").write_bytes(reference)
-    for kind, function in (("plain", plain), ("white", on_white)):
-        pixels = ppm(function(data))
-        if pixels != reference:
-            (out / f"{name}.{kind}.ppm").write_bytes(pixels)
-    return None
+        return b"", f"{type(error).__name__}: {error}"
+    pictures = {"exif": reference, "plain": plain(data), "white": on_white(data)}
+    return b"".join(
+        b"P6 # %s %s\n%d %d 255\n" % (name.encode(), kind.encode(), *image.size) + image.tobytes()
+        for kind, image in pictures.items()
+        if kind == "exif" or (image.size, image.tobytes()) != (reference.size, reference.tobytes())
+    ), None
 
 
 def main():
@@ -793,15 +789,21 @@ def main():
     if PIL.__version__ != "13.0.0":
         sys.exit(f"Pillow 13.0.0 is the reference, this is {PIL.__version__}")
     out.mkdir(parents=True, exist_ok=True)
+    if any(out.iterdir()) and not (out / "expected.ppm").exists():
+        sys.exit(f"{out} holds something else")
     for old in out.iterdir():
         old.unlink()
     count = 0
-    for cases in ALL:
-        rng = np.random.default_rng([seed, ALL.index(cases)])
-        for name, data in cases(rng, side):
-            count += 1
-            if refusal := write(name, data, out):
-                print(f"Pillow refuses {name}: {refusal}")
+    with open(out / "expected.ppm", "wb") as stream:
+        for cases in ALL:
+            rng = np.random.default_rng([seed, ALL.index(cases)])
+            for name, data in cases(rng, side):
+                (out / name).write_bytes(data)
+                pixels, refusal = expected(name, data)
+                stream.write(pixels)
+                count += 1
+                if refusal:
+                    print(f"Pillow refuses {name}: {refusal}")
     print(f"{count} pictures in {out}")
 
 
