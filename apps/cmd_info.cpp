@@ -75,7 +75,7 @@ Json info_json(const io::CheckpointInfo& info) {
   for (const auto& file : info.weight_files) json["weight_files"].push_back(file.native());
   json["recipe"] = info.recipe ? recipe_json(*info.recipe) : Json();
   if (info.recipe_error) json["recipe_error"] = info.recipe_error->what();
-  json["score_function"] = info.score_function == ScoreFunction::softmax ? "softmax" : "sigmoid";
+  json["score_function"] = to_string(info.score_function);
   json["labels"] = labels_json(info.labels);
   json["resolved"] = Json::array();
   for (const io::ResolvedValue& v : info.resolved) {

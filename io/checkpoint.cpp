@@ -45,6 +45,7 @@ Labels make_labels(const ConfigReader& config, std::int64_t classes) {
 
 /// As the image-classification pipeline of transformers chooses.
 ScoreFunction choose_score_function(const std::string& problem_type, std::int64_t classes) {
+  if (problem_type == "regression") return ScoreFunction::none;
   const bool each_by_itself = problem_type == "multi_label_classification" || classes == 1;
   return each_by_itself ? ScoreFunction::sigmoid : ScoreFunction::softmax;
 }

@@ -70,7 +70,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path);
 PreprocessConfig load_preprocess_config(const std::filesystem::path& path);
 
 /// Throws unless the model can classify pictures. Error: model_unsupported if it has no classification head,
-/// gives other values than scores (regression) or does not take RGB; recipe_error if it has no picture
+/// or does not take RGB; recipe_error if it has no picture
 /// recipe.
 void require_classifier(const CheckpointInfo& info);
 

@@ -20,14 +20,27 @@ std::string describe_output(const CheckpointInfo& info) {
   const ModelConfig& config = info.config;
   if (config.num_classes > 0) {
     return fmt::format("{} classes ({} with a name), {}, head on {}", config.num_classes, info.labels.named(),
-                       info.score_function == ScoreFunction::sigmoid ? "sigmoid" : "softmax",
-                       to_string(config.pooling));
+                       to_string(info.score_function), to_string(config.pooling));
   }
   if (config.pooler_size > 0) {
     return fmt::format("features of the pooler, {} wide ({})", config.pooler_size,
                        to_string(config.pooler_activation));
   }
   return fmt::format("features, {} wide ({})", config.feature_size(), to_string(config.pooling));
+}
+
+std::string describe(const PreprocessConfig& recipe) {
+  std::string text = recipe.source;
+  if (recipe.resize == ResizeMode::exact) {
+    text +=
+        fmt::format("; {} to {}x{}", to_string(recipe.interpolation), recipe.size.height, recipe.size.width);
+  } else if (recipe.resize == ResizeMode::shortest_edge) {
+    text += fmt::format("; {}, shortest edge to {}", to_string(recipe.interpolation), recipe.edge);
+  }
+  if (recipe.crop) text += fmt::format(", centre {}x{}", recipe.crop->height, recipe.crop->width);
+  if (recipe.rescale) text += fmt::format(", times {:.6g}", recipe.rescale_factor);
+  if (recipe.normalize) text += fmt::format(", mean {}, std {}", recipe.mean, recipe.std);
+  return text;
 }
 
 }  // namespace
@@ -39,11 +52,6 @@ void require_classifier(const CheckpointInfo& info) {
         ErrorCode::model_unsupported,
         fmt::format("{}: this model ({}) has no classification head, so it cannot name what is in a picture",
                     path, info.architecture.empty() ? info.family : info.architecture));
-  }
-  if (info.problem_type == "regression") {
-    throw Error(
-        ErrorCode::model_unsupported,
-        fmt::format("{}: the problem_type of this model is regression: it gives values, not labels", path));
   }
   if (info.config.num_channels != 3) {
     throw Error(ErrorCode::model_unsupported,
@@ -66,7 +74,7 @@ std::string describe(const CheckpointInfo& info) {
        info.architecture.empty() ? info.family : fmt::format("{} ({})", info.family, info.architecture));
   line("weights", fmt::format("{}, {}, {} parameters", list_of(files), info.stored_dtype, info.parameters));
   line("output", describe_output(info));
-  line("pictures", info.recipe ? info.recipe->source : info.recipe_error ? info.recipe_error->what() : "");
+  line("pictures", info.recipe ? describe(*info.recipe) : info.recipe_error ? info.recipe_error->what() : "");
   for (const ResolvedValue& value : info.resolved)
     line(value.key, fmt::format("{} [{}]", value.value, value.source));
   line("tensors not used by this family", list_of(info.ignored));

@@ -9,6 +9,33 @@
 #include "vit/error.hpp"
 
 namespace vit {
+namespace {
+
+std::vector<float> score(std::span<const float> logits, ScoreFunction function) {
+  switch (function) {
+    case ScoreFunction::softmax:
+      return softmax(logits);
+    case ScoreFunction::sigmoid:
+      return sigmoid(logits);
+    case ScoreFunction::none:
+      break;
+  }
+  return {logits.begin(), logits.end()};
+}
+
+}  // namespace
+
+std::string_view to_string(ScoreFunction function) {
+  switch (function) {
+    case ScoreFunction::softmax:
+      return "softmax";
+    case ScoreFunction::sigmoid:
+      return "sigmoid";
+    case ScoreFunction::none:
+      return "none";
+  }
+  return "?";
+}
 
 std::vector<float> softmax(std::span<const float> logits) {
   std::vector<float> scores(logits.size());
@@ -40,7 +67,7 @@ std::vector<Prediction> predict(std::span<const float> logits, ScoreFunction fun
                               i, logits[i]));
     }
   }
-  const std::vector<float> scores = function == ScoreFunction::softmax ? softmax(logits) : sigmoid(logits);
+  const std::vector<float> scores = score(logits, function);
   std::vector<std::int64_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
   const auto count =

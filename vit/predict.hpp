@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace vit {
@@ -11,7 +12,11 @@ namespace vit {
 enum class ScoreFunction {
   softmax,  ///< one label is right
   sigmoid,  ///< any number of labels may be right; also what a single label gets
+  none,     ///< the logits as they are: a regression's values
 };
+
+/// "softmax", "sigmoid", "none"
+std::string_view to_string(ScoreFunction function);
 
 /// One answer.
 struct Prediction {

@@ -82,7 +82,9 @@ TEST(Classify, ScoresAreAProbabilityDistributionInDescendingOrder) {
   double sum = 0;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     sum += predictions[i].at("score").get<double>();
-    if (i > 0) EXPECT_LE(predictions[i].at("score"), predictions[i - 1].at("score"));
+    if (i > 0) {
+      EXPECT_LE(predictions[i].at("score"), predictions[i - 1].at("score"));
+    }
   }
   EXPECT_NEAR(sum, 1.0, 1e-6);
 }
@@ -211,7 +213,7 @@ TEST(Classify, UnreadableFilesAreErrors) {
 
 TEST(Classify, AnyFileNameWorks) {
   TemporaryFolder folder;
-  for (const std::string& name :
+  for (const std::string name :
        {"Öß 图片 🐭.png", "[x] *?.png", "-dash.png", "new\nline.png", "\xff\xfe.png", "no extension"}) {
     std::filesystem::copy_file(kBoot, folder / name);
     const CommandResult result = vitrine({"classify", folder / name, "--format", "jsonl", "-k", "1"});

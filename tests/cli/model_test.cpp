@@ -85,7 +85,7 @@ TEST(BadModel, WebPage) {
   ModelCopy model;
   write_text(model.file("model.safetensors"),
              "<!doctype html>\n<html><head><title>Sign in</title></head></html>\n");
-  expect_refused(model.path(), {"model.safetensors", "HTML"});
+  expect_refused(model.path(), {"model.safetensors", "web page"});
 }
 
 TEST(BadModel, TruncatedWeights) {

@@ -107,5 +107,13 @@ TEST(Predict, RefusesWhatIsNotFinite) {
   }
 }
 
+TEST(Predict, NoneRanksTheLogitsThemselves) {
+  const auto best = predict(std::vector<float>{-3.5F, 1e6F, 2.0F}, ScoreFunction::none, 2);
+  ASSERT_EQ(best.size(), 2U);
+  EXPECT_EQ(best[0].index, 1);
+  EXPECT_EQ(best[0].score, 1e6F);
+  EXPECT_EQ(best[1].score, 2.0F);
+}
+
 }  // namespace
 }  // namespace vit::test
