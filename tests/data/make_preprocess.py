@@ -95,7 +95,7 @@ def recipes():
     yield "shortest edge", {**bit, **NORM, **EDGE}, [(17, 23), (23, 17), (13, 40), (40, 13), (16, 16), (3, 200)]
     yield "shortest edge, no crop", {**clip, "size": 7, "do_center_crop": False}, [(17, 23), (23, 17), (7, 7), (9, 40)]
     yield "shortest and longest edge", {**clip, "size": {"shortest_edge": 10, "longest_edge": 15}, "do_center_crop": False}, \
-        [(20, 24), (20, 41), (41, 20), (10, 15), (10, 16), (2, 29), (29, 2)]
+        [(20, 24), (20, 41), (41, 20), (10, 15), (10, 16), (2, 29), (29, 2), (20, 39), (20, 40), (13, 30), (30, 13), (7, 16), (16, 7)]
     yield "picture too thin for the longest edge", {**clip, "size": {"shortest_edge": 10, "longest_edge": 15}}, [(1, 90)]
     yield "no resize, crop", {**deit, "do_resize": False, "crop_size": 10}, [(17, 23), (7, 8), (9, 30), (10, 10)]
     yield "no resize, no crop", {**vit, "do_resize": False}, [(4, 7), (9, 2)]
