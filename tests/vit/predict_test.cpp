@@ -66,6 +66,13 @@ TEST(Predict, BestFirstWithTheScoresOfTheFunction) {
   }
 }
 
+TEST(Predict, ARegressionsValuesStayAsTheyAre) {
+  const auto best = predict(std::vector<float>{-1.5F, 7000}, ScoreFunction::none, 2);
+  EXPECT_EQ(indices(best), (Indices{1, 0}));
+  EXPECT_EQ(best[0].score, 7000);
+  EXPECT_EQ(best[1].score, -1.5F);
+}
+
 TEST(Predict, EqualLogitsKeepTheOrderOfTheirIndices) {
   EXPECT_EQ(indices(predict(std::vector<float>{1, 2, 1, 2, 1}, ScoreFunction::softmax, 5)),
             (Indices{1, 3, 0, 2, 4}));
@@ -95,7 +102,7 @@ TEST(Predict, AnyK) {
 
 TEST(Predict, RefusesWhatIsNotFinite) {
   for (const float bad : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
-    for (const auto function : {ScoreFunction::softmax, ScoreFunction::sigmoid}) {
+    for (const auto function : {ScoreFunction::softmax, ScoreFunction::sigmoid, ScoreFunction::none}) {
       try {
         predict(std::vector<float>{0, 1, bad}, function, 1);
         FAIL() << bad;

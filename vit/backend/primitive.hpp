@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <new>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <vector>
@@ -17,12 +18,13 @@ namespace vit::backend {
 /// The CPU engine; one for the process, as oneDNN objects that meet must share theirs.
 const dnnl::engine& engine();
 
-/// Runs `body`; what oneDNN throws becomes Error(internal) that says what was being done.
+/// Runs `body`; what oneDNN throws becomes std::bad_alloc, or Error(internal) that says what was being done.
 template <class Body>
 auto guarded(const char* what, Body&& body) {
   try {
     return body();
   } catch (const dnnl::error& e) {
+    if (e.status == dnnl_out_of_memory) throw std::bad_alloc();
     throw Error(ErrorCode::internal, std::string("oneDNN could not ") + what + ": " + e.what());
   }
 }
