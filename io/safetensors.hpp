@@ -6,7 +6,8 @@
 //   the rest           the tensors' bytes, without gaps; offsets count from here
 //
 // The reader keeps every rule of the reference implementation (Metadata::validate in
-// safetensors/src/tensor.rs): whatever it accepts, that accepts as well.
+// safetensors/src/tensor.rs): whatever it accepts, that accepts as well. One rule
+// is stricter: no dimension is 2^63 or more, not even beside a 0.
 #pragma once
 
 #include <cstddef>
