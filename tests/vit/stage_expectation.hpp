@@ -29,7 +29,7 @@ std::vector<ExpectedStage> expected_stages(const NetworkCase& c);
 /// As above without bounds, for a config other than the one that the case's weights are for.
 std::vector<ExpectedStage> stages_of(const NetworkCase& c, const ModelConfig& config);
 
-/// max |a − b| / max |a|
+/// max |a − b| / max |a|, of equal shapes.
 double distance(const reference::Array& a, const reference::Array& b);
 
 }  // namespace vit::test
