@@ -19,6 +19,7 @@ constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
 constexpr FileErrors kConfigErrors{ErrorCode::model_not_found, ErrorCode::config_invalid,
                                    ErrorCode::config_invalid};
 constexpr std::string_view kRecipe = "preprocessor_config.json";
+constexpr std::string_view kProcessor = "processor_config.json";  // holds the same, nested
 
 ConfigReader read_config(const std::filesystem::path& path) {
   const std::string name = path.string();
@@ -48,6 +49,19 @@ ScoreFunction choose_score_function(const std::string& problem_type, std::int64_
   if (problem_type == "regression") return ScoreFunction::none;
   const bool each_by_itself = problem_type == "multi_label_classification" || classes == 1;
   return each_by_itself ? ScoreFunction::sigmoid : ScoreFunction::softmax;
+}
+
+/// The model_type of the config.json in the same folder, which decides what a recipe means that does not name
+/// its class; empty where there is none that can be read (loading the model is what complains about that).
+std::string model_type_beside(const std::filesystem::path& recipe) {
+  const std::filesystem::path path = recipe.parent_path() / "config.json";
+  try {
+    const std::vector<std::byte> bytes = read_file(path, kMaxConfigBytes, kConfigErrors);
+    const std::string name = path.string();
+    return find_string(parse_json_object(as_text(bytes), name), "model_type", name).value_or("");
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 void load_recipe(const std::filesystem::path& path, CheckpointInfo& info) {
@@ -100,7 +114,10 @@ PreprocessConfig load_preprocess_config(const std::filesystem::path& path) {
   const bool is_recipe = !std::filesystem::is_directory(path, ignored) && path.extension() == ".json" &&
                          path.filename() != "config.json" &&
                          !path.filename().string().ends_with(".index.json");
-  const std::filesystem::path file = is_recipe ? path : model_folder(path) / kRecipe;
+  std::filesystem::path file = is_recipe ? path : model_folder(path) / kRecipe;
+  const std::filesystem::path processor = file.parent_path() / kProcessor;
+  if (!std::filesystem::exists(file, ignored) && std::filesystem::exists(processor, ignored))
+    file = processor;
   if (!std::filesystem::exists(file, ignored)) {
     throw Error(
         ErrorCode::config_invalid,
@@ -111,7 +128,7 @@ PreprocessConfig load_preprocess_config(const std::filesystem::path& path) {
             file.string()));
   }
   const std::vector<std::byte> bytes = read_file(file, kMaxConfigBytes, kConfigErrors);
-  return parse_preprocessor_config(as_text(bytes), file.string());
+  return parse_preprocessor_config(as_text(bytes), file.string(), model_type_beside(file));
 }
 
 }  // namespace vit::io

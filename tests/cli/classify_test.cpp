@@ -59,7 +59,7 @@ TEST(Classify, JsonIsOneArrayOfTheSameRows) {
 }
 
 TEST(Classify, CsvHasOneLineForEachPrediction) {
-  TemporaryFolder folder;
+  TempFolder folder;
   const std::string odd = folder / "a, \"b\".png";
   std::filesystem::copy_file(kBoot, odd);
   const CommandResult result =
@@ -133,7 +133,7 @@ TEST(Classify, ListOnStandardInput) {
 }
 
 TEST(Classify, OutputFileAppearsCompleteOrNotAtAll) {
-  TemporaryFolder folder;
+  TempFolder folder;
   const std::string file = folder / "rows.jsonl";
   EXPECT_EQ(vitrine({"classify", kBoot, "--format", "jsonl", "-o", file}).exit_code, 0);
   EXPECT_EQ(parse_lines(read_text(file)).size(), 1U);
@@ -159,7 +159,7 @@ struct BadPicture {
 };
 
 TEST(Classify, OneBadPictureNeverEndsARun) {
-  TemporaryFolder folder;
+  TempFolder folder;
   const std::string png = read_text(kBoot);
   const std::string jpeg = read_text(VITRINE_DATA "/images/rocket.jpg");
   const std::vector<BadPicture> bad{
@@ -174,7 +174,7 @@ TEST(Classify, OneBadPictureNeverEndsARun) {
   };
   std::vector<std::string> arguments{"classify", "--format", "jsonl", kBoot};
   for (const BadPicture& picture : bad) {
-    write_text(folder / picture.name, picture.content);
+    folder.write(picture.name, picture.content);
     arguments.push_back(folder / picture.name);
   }
   arguments.push_back(folder / "missing.png");
@@ -200,19 +200,19 @@ TEST(Classify, OneBadPictureNeverEndsARun) {
 }
 
 TEST(Classify, UnreadableFilesAreErrors) {
-  TemporaryFolder folder;
+  TempFolder folder;
   std::filesystem::create_directory(folder / "folder.png");
   const std::string fifo = folder / "fifo.png";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   const CommandResult result =
-      vitrine({"classify", "-", "--format", "jsonl"}, folder / "folder.png" + "\n" + fifo + "\n");
+      vitrine({"classify", "-", "--format", "jsonl"}, (folder / "folder.png").native() + "\n" + fifo + "\n");
   EXPECT_EQ(result.exit_code, 1);
   for (const json& row : parse_lines(result.out))
     EXPECT_EQ(row.at("error").at("code"), "image_unreadable") << row;
 }
 
 TEST(Classify, AnyFileNameWorks) {
-  TemporaryFolder folder;
+  TempFolder folder;
   for (const std::string name :
        {"Öß 图片 🐭.png", "[x] *?.png", "-dash.png", "new\nline.png", "\xff\xfe.png", "no extension"}) {
     std::filesystem::copy_file(kBoot, folder / name);
@@ -223,18 +223,18 @@ TEST(Classify, AnyFileNameWorks) {
 }
 
 TEST(Classify, ExtremeSizesWork) {
-  TemporaryFolder folder;
-  write_text(folder / "1x1.ppm", "P6\n1 1\n255\nabc");
-  write_text(folder / "20000x1.ppm", "P6\n20000 1\n255\n" + std::string(60000, 'x'));
-  write_text(folder / "1x20000.ppm", "P6\n1 20000\n255\n" + std::string(60000, 'x'));
+  TempFolder folder;
+  folder.write("1x1.ppm", "P6\n1 1\n255\nabc");
+  folder.write("20000x1.ppm", "P6\n20000 1\n255\n" + std::string(60000, 'x'));
+  folder.write("1x20000.ppm", "P6\n1 20000\n255\n" + std::string(60000, 'x'));
   const CommandResult result = vitrine({"classify", folder.path().native(), "--format", "jsonl"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(parse_lines(result.out).size(), 3U);
 }
 
 TEST(Classify, ABombIsRefusedBeforeMemoryIsTaken) {
-  TemporaryFolder folder;
-  write_text(folder / "bomb.ppm", "P6\n2000000 2000000\n255\nabc");
+  TempFolder folder;
+  folder.write("bomb.ppm", "P6\n2000000 2000000\n255\nabc");
   const CommandResult result = vitrine({"classify", folder / "bomb.ppm", "--format", "jsonl"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(json::parse(result.out).at("error").at("code"), "image_too_large");

@@ -7,9 +7,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <thread>
 
@@ -37,11 +34,10 @@ int wait_for(pid_t child) {
 }  // namespace
 
 CommandResult vitrine(const std::vector<std::string>& arguments, const std::string& standard_input) {
-  const TemporaryFolder folder;
-  const std::string in = folder / "in";
+  const TempFolder folder;
+  const std::string in = folder.write("in", standard_input);
   const std::string out = folder / "out";
   const std::string err = folder / "err";
-  write_text(in, standard_input);
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -61,26 +57,6 @@ CommandResult vitrine(const std::vector<std::string>& arguments, const std::stri
   result.out = read_text(out);
   result.err = read_text(err);
   return result;
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "vitrine_test_XXXXXX").native();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create a temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_text(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
 }
 
 }  // namespace vit::test

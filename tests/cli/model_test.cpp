@@ -33,14 +33,16 @@ class ModelCopy {
   std::string path() const { return folder_.path().native(); }
   std::string file(const std::string& name) const { return folder_ / name; }
 
+  void write(const std::string& name, const std::string& text) { folder_.write(name, text); }
+
   void change_config(const std::string& key, const json& value, const std::string& name = "config.json") {
     json config = json::parse(read_text(file(name)));
     config[key] = value;
-    write_text(file(name), config.dump());
+    write(name, config.dump());
   }
 
  private:
-  TemporaryFolder folder_;
+  TempFolder folder_;
 };
 
 /// `classify` with this model ends with exit code 3, nothing on stdout, and a message that holds all of
@@ -57,7 +59,7 @@ TEST(BadModel, MissingFolder) {
 }
 
 TEST(BadModel, EmptyFolder) {
-  TemporaryFolder folder;
+  TempFolder folder;
   expect_refused(folder.path().native(), {"config.json"});
 }
 
@@ -75,16 +77,15 @@ TEST(BadModel, PyTorchWeightsOnlySaysWhatToDo) {
 
 TEST(BadModel, GitLfsPointer) {
   ModelCopy model;
-  write_text(model.file("model.safetensors"),
-             "version https://git-lfs.github.com/spec/v1\noid "
-             "sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258da\nsize 2738632\n");
+  model.write("model.safetensors",
+              "version https://git-lfs.github.com/spec/v1\noid "
+              "sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258da\nsize 2738632\n");
   expect_refused(model.path(), {"model.safetensors", "git lfs pull"});
 }
 
 TEST(BadModel, WebPage) {
   ModelCopy model;
-  write_text(model.file("model.safetensors"),
-             "<!doctype html>\n<html><head><title>Sign in</title></head></html>\n");
+  model.write("model.safetensors", "<!doctype html>\n<html><head><title>Sign in</title></head></html>\n");
   expect_refused(model.path(), {"model.safetensors", "web page"});
 }
 
@@ -109,7 +110,7 @@ TEST(BadModel, WrongDtype) {
   const std::size_t at = bytes.find("\"F32\"");
   ASSERT_NE(at, std::string::npos);
   bytes.replace(at, 5, "\"I32\"");
-  write_text(model.file("model.safetensors"), bytes);
+  model.write("model.safetensors", bytes);
   expect_refused(model.path(), {"model.safetensors", "I32"});
 }
 
@@ -127,9 +128,9 @@ TEST(BadModel, UnknownActivation) {
 
 TEST(BadModel, DamagedConfig) {
   ModelCopy model;
-  write_text(model.file("config.json"), "{\"model_type\": \"vit\",");
+  model.write("config.json", "{\"model_type\": \"vit\",");
   expect_refused(model.path(), {"config.json"});
-  write_text(model.file("config.json"), std::string(100000, '['));
+  model.write("config.json", std::string(100000, '['));
   expect_refused(model.path(), {"config.json"});
 }
 
@@ -161,7 +162,7 @@ TEST(BadModel, BackboneWithoutHead) {
     values.push_back(source.read(tensor.name));
     tensors.emplace_back(tensor.name, ConstTensorView{values.back().data(), tensor.shape});
   }
-  TemporaryFolder folder;
+  TempFolder folder;
   io::write_safetensors(folder / "model.safetensors", tensors);
   fs::copy_file(folder / "model.safetensors", model.file("model.safetensors"),
                 fs::copy_options::overwrite_existing);
@@ -181,10 +182,11 @@ TEST(BadModel, BackboneWithoutHead) {
 // preprocess
 
 TEST(Preprocess, ThenRunGivesTheLogitsOfTheReference) {
-  // What transformers computes for the first test picture (first row of the expected-test.csv made with the model).
+  // What transformers computes for the first test picture (first row of the expected-test.csv made with the
+  // model).
   const std::vector<float> expected{-1.29970F, -1.14215F, -0.79599F, -1.15767F, -0.72206F,
                                     0.07401F,  -0.84813F, 2.08556F,  -0.76856F, 4.21456F};
-  TemporaryFolder folder;
+  TempFolder folder;
   const CommandResult pixels = vitrine({"preprocess", kBoot, "-o", folder / "pixels.safetensors"});
   ASSERT_EQ(pixels.exit_code, 0) << pixels.err;
   EXPECT_EQ(json::parse(pixels.out).at("index"), 0);
@@ -204,8 +206,8 @@ TEST(Preprocess, ThenRunGivesTheLogitsOfTheReference) {
 }
 
 TEST(Preprocess, FailedPicturesAreRowsAndTheRestIsWritten) {
-  TemporaryFolder folder;
-  write_text(folder / "empty.png", "");
+  TempFolder folder;
+  folder.write("empty.png", "");
   const CommandResult result =
       vitrine({"preprocess", kBoot, folder / "empty.png", kBoot, "-o", folder / "pixels.safetensors"});
   EXPECT_EQ(result.exit_code, 1);
@@ -220,14 +222,14 @@ TEST(Preprocess, FailedPicturesAreRowsAndTheRestIsWritten) {
 }
 
 TEST(Preprocess, NoPictureNoFile) {
-  TemporaryFolder folder;
-  write_text(folder / "empty.png", "");
+  TempFolder folder;
+  folder.write("empty.png", "");
   EXPECT_EQ(vitrine({"preprocess", folder / "empty.png", "-o", folder / "pixels.safetensors"}).exit_code, 1);
   EXPECT_FALSE(fs::exists(folder / "pixels.safetensors"));
 }
 
 TEST(Run, RefusesTensorsThatDoNotFit) {
-  TemporaryFolder folder;
+  TempFolder folder;
   const auto run = [&](const std::string& name, Shape shape) {
     Tensor tensor(std::move(shape));
     std::fill_n(tensor.data(), tensor.size(), 0.0F);

@@ -624,6 +624,23 @@ TEST(PreprocessConfigFile, IsFoundWithoutAModel) {
                "broken.json");
 }
 
+TEST(PreprocessConfigFile, ThatNamesNoClassMeansWhatItsModelTypeMeans) {
+  const TempFolder folder;
+  folder.write("preprocessor_config.json", R"({"size": 20, "image_mean": [0.5, 0.5, 0.5]})");
+  folder.write("config.json", R"({"model_type": "vit"})");
+  EXPECT_EQ(load_preprocess_config(folder.path()).resize, ResizeMode::exact);  // ViTImageProcessor: a square
+  folder.write("config.json", R"({"model_type": "dinov2"})");
+  EXPECT_EQ(load_preprocess_config(folder.path()).resize, ResizeMode::shortest_edge);  // BitImageProcessor
+  folder.write("config.json", "damaged");
+  EXPECT_ERROR(load_preprocess_config(folder.path()), ErrorCode::config_invalid, "preprocessor_config.json");
+}
+
+TEST(PreprocessConfigFile, MayLieInAProcessorConfig) {
+  const TempFolder folder;
+  folder.write("processor_config.json", "{\"image_processor\": " + EditableModel("hf_vit_base").recipe + "}");
+  EXPECT_EQ(load_preprocess_config(folder.path()).size, (Size2{32, 32}));
+}
+
 TEST(Describe, SaysWhatWasResolved) {
   const std::string text = describe(load("hf_dinov2_larger").info);
   for (const char* part : {"hf_dinov2 (Dinov2ForImageClassification)", "6 classes (6 with a name), softmax",
