@@ -1,6 +1,7 @@
 #include "io/image_sniff.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

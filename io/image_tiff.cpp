@@ -3,103 +3,25 @@
 #include <tiffio.h>
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "io/exif.hpp"
 #include "io/image_formats.hpp"
 #include "io/tiff_directory.hpp"
+#include "io/tiff_file.hpp"
 #include "io/tiff_samples.hpp"
 
 namespace vit::io::internal {
 namespace {
 
-/// The file in memory, as libtiff sees it, and what libtiff complained about first.
-struct Client {
-  Bytes bytes;
-  std::size_t position = 0;
-  char message[256] = {};
-};
-
-tmsize_t read_bytes(thandle_t handle, void* to, tmsize_t size) {
-  auto* client = static_cast<Client*>(handle);
-  const std::size_t left = client->bytes.size() - std::min(client->position, client->bytes.size());
-  const std::size_t count = std::min(static_cast<std::size_t>(std::max<tmsize_t>(size, 0)), left);
-  if (count > 0) std::memcpy(to, client->bytes.data() + client->position, count);
-  client->position += count;
-  return static_cast<tmsize_t>(count);
-}
-
-tmsize_t write_nothing(thandle_t, void*, tmsize_t) {
-  return 0;
-}
-
-toff_t seek(thandle_t handle, toff_t offset, int whence) {
-  auto* client = static_cast<Client*>(handle);
-  const std::size_t base = whence == SEEK_CUR   ? client->position
-                           : whence == SEEK_END ? client->bytes.size()
-                                                : 0;
-  client->position = base + static_cast<std::size_t>(offset);
-  return client->position;
-}
-
-int close_nothing(thandle_t) {
-  return 0;
-}
-toff_t size_of(thandle_t handle) {
-  return static_cast<Client*>(handle)->bytes.size();
-}
-
-/// libtiff only reads from the mapping: it was opened with mode "r".
-int map_bytes(thandle_t handle, void** base, toff_t* size) {
-  auto* client = static_cast<Client*>(handle);
-  *base = const_cast<std::uint8_t*>(client->bytes.data());
-  *size = client->bytes.size();
-  return 1;
-}
-void unmap_nothing(thandle_t, void*, toff_t) {}
-
-struct CloseTiff {
-  void operator()(TIFF* tiff) const { TIFFClose(tiff); }
-};
-using TiffReader = std::unique_ptr<TIFF, CloseTiff>;
-
-#if TIFFLIB_VERSION >= 20221213  // 4.5: handlers per file. Before, there are only those of the whole process.
-int keep_error(TIFF*, void* user, const char*, const char* format, va_list arguments) {
-  auto* client = static_cast<Client*>(user);
-  if (client->message[0] == 0) std::vsnprintf(client->message, sizeof client->message, format, arguments);
-  return 1;  // handled: nothing is printed
-}
-
-int drop_warning(TIFF*, void*, const char*, const char*, va_list) {
-  return 1;
-}
-
-TiffReader open(Client& client) {
-  const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(TIFFOpenOptionsAlloc(),
-                                                                             &TIFFOpenOptionsFree);
-  if (!options) throw std::bad_alloc();
-  TIFFOpenOptionsSetErrorHandlerExtR(options.get(), &keep_error, &client);
-  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), &drop_warning, nullptr);
-  return TiffReader(TIFFClientOpenExt("memory", "r", &client, &read_bytes, &write_nothing, &seek,
-                                      &close_nothing, &size_of, &map_bytes, &unmap_nothing, options.get()));
-}
-#else
-TiffReader open(Client& client) {
-  return TiffReader(TIFFClientOpen("memory", "r", &client, &read_bytes, &write_nothing, &seek, &close_nothing,
-                                   &size_of, &map_bytes, &unmap_nothing));
-}
-#endif
-
-[[noreturn]] void fail_decoding(const EncodedImage& encoded, const Client& client) {
+[[noreturn]] void fail_decoding(const EncodedImage& encoded, const TiffFile& file) {
   fail(ErrorCode::image_corrupt, encoded,
        fmt::format("TIFF data cannot be decoded: {}",
-                   client.message[0] != 0 ? client.message : "no reason given"));
+                   file.message().empty() ? "no reason given" : file.message()));
 }
 
+/// A field, or `otherwise` if the file does not have it. T is the type that libtiff documents for the tag.
 template <class T>
 T field_or(TIFF* tiff, ttag_t tag, T otherwise) {
   T value = otherwise;
@@ -142,9 +64,19 @@ std::vector<Rgb> read_palette(TIFF* tiff, const EncodedImage& encoded, const Tif
   return palette;
 }
 
+/// Every strip or tile must lie inside the file.
+void check_blocks(TIFF* tiff, const EncodedImage& encoded) {
+  const std::uint32_t count = TIFFIsTiled(tiff) != 0 ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t offset = TIFFGetStrileOffset(tiff, i), size = TIFFGetStrileByteCount(tiff, i);
+    if (offset > encoded.bytes.size() || size > encoded.bytes.size() - offset)
+      fail_truncated(encoded, "TIFF",
+                     fmt::format("strip or tile {} needs {} from byte {} on", i, size, offset));
+  }
+}
+
 /// A rectangle of the picture that is decoded at once: a strip or a tile.
 struct Block {
-  std::uint32_t index;
   std::uint32_t x, y;
   std::uint32_t width, height;  ///< of the part that lies inside the picture
 };
@@ -152,23 +84,23 @@ struct Block {
 /// Reads blocks with all their planes and converts them to RGB.
 class BlockReader {
  public:
-  BlockReader(TIFF* tiff, const EncodedImage& encoded, const Client& client, const TiffLayout& layout)
-      : tiff_(tiff), encoded_(encoded), client_(client), layout_(layout), tiled_(TIFFIsTiled(tiff) != 0) {
+  BlockReader(const TiffFile& file, const EncodedImage& encoded, const TiffLayout& layout)
+      : file_(file), tiff_(file.get()), encoded_(encoded), layout_(layout), tiled_(TIFFIsTiled(tiff_) != 0) {
     if (tiled_) {
-      block_width_ = field_or<std::uint32_t>(tiff, TIFFTAG_TILEWIDTH, 0);
-      block_height_ = field_or<std::uint32_t>(tiff, TIFFTAG_TILELENGTH, 0);
+      block_width_ = field_or<std::uint32_t>(tiff_, TIFFTAG_TILEWIDTH, 0);
+      block_height_ = field_or<std::uint32_t>(tiff_, TIFFTAG_TILELENGTH, 0);
       check_size(encoded, block_width_, block_height_);
     } else {
       block_width_ = layout.width;
       block_height_ = std::clamp<std::uint32_t>(
-          field_or<std::uint32_t>(tiff, TIFFTAG_ROWSPERSTRIP, layout.height), 1, layout.height);
+          field_or<std::uint32_t>(tiff_, TIFFTAG_ROWSPERSTRIP, layout.height), 1, layout.height);
     }
-    row_size_ = tiled_ ? TIFFTileRowSize(tiff) : TIFFScanlineSize(tiff);
-    block_size_ = tiled_ ? TIFFTileSize(tiff) : TIFFStripSize(tiff);
+    row_size_ = tiled_ ? TIFFTileRowSize(tiff_) : TIFFScanlineSize(tiff_);
+    block_size_ = tiled_ ? TIFFTileSize(tiff_) : TIFFStripSize(tiff_);
     const std::uint64_t plane_samples = layout.separate ? 1 : layout.samples;
     const std::uint64_t wanted = (std::uint64_t{block_width_} * plane_samples * layout.bits + 7) / 8;
     if (row_size_ <= 0 || block_size_ <= 0 || static_cast<std::uint64_t>(row_size_) < wanted)
-      fail_decoding(encoded, client);
+      fail_decoding(encoded, file);
   }
 
   void read_into(Image& image, const std::vector<Rgb>& palette) {
@@ -178,7 +110,7 @@ class BlockReader {
     std::vector<std::uint8_t> planes(layout_.separate ? block_height_ * row.size() : 0);
     for (std::uint32_t y = 0; y < layout_.height; y += block_height_)
       for (std::uint32_t x = 0; x < layout_.width; x += block_width_) {
-        const Block block{0, x, y, std::min(block_width_, layout_.width - x),
+        const Block block{x, y, std::min(block_width_, layout_.width - x),
                           std::min(block_height_, layout_.height - y)};
         if (layout_.separate) {
           read_planes(block, planes);
@@ -214,7 +146,7 @@ class BlockReader {
     const tmsize_t needed = tiled_ ? block_size_ : static_cast<tmsize_t>(block.height) * row_size_;
     const tmsize_t got = tiled_ ? TIFFReadEncodedTile(tiff_, index, buffer_.data(), needed)
                                 : TIFFReadEncodedStrip(tiff_, index, buffer_.data(), needed);
-    if (got < 0) fail_decoding(encoded_, client_);
+    if (got < 0) fail_decoding(encoded_, file_);
     if (got < needed) fail_truncated(encoded_, "TIFF", fmt::format("strip or tile {} is too short", index));
   }
 
@@ -228,9 +160,9 @@ class BlockReader {
     }
   }
 
+  const TiffFile& file_;
   TIFF* tiff_;
   const EncodedImage& encoded_;
-  const Client& client_;
   const TiffLayout& layout_;
   bool tiled_;
   std::uint32_t block_width_ = 0;
@@ -241,7 +173,8 @@ class BlockReader {
 };
 
 /// Subsampled YCbCr: libtiff's own conversion, as Pillow has it too.
-void read_as_rgba(TIFF* tiff, const EncodedImage& encoded, const Client& client, Image& image) {
+void read_as_rgba(const TiffFile& file, const EncodedImage& encoded, Image& image) {
+  TIFF* tiff = file.get();
   char message[1024] = {};
   TIFFRGBAImage rgba{};
   if (TIFFRGBAImageOK(tiff, message) == 0 || TIFFRGBAImageBegin(&rgba, tiff, 1, message) == 0)
@@ -260,7 +193,7 @@ void read_as_rgba(TIFF* tiff, const EncodedImage& encoded, const Client& client,
   for (std::uint32_t y = 0; y < height; y += rows) {
     const std::uint32_t count = std::min(rows, height - y);
     rgba.row_offset = static_cast<int>(y);
-    if (TIFFRGBAImageGet(&rgba, raster.data(), width, count) == 0) fail_decoding(encoded, client);
+    if (TIFFRGBAImageGet(&rgba, raster.data(), width, count) == 0) fail_decoding(encoded, file);
     for (std::size_t i = 0; i < std::size_t{count} * width; ++i, rgb += 3) {
       rgb[0] = static_cast<std::uint8_t>(TIFFGetR(raster[i]));
       rgb[1] = static_cast<std::uint8_t>(TIFFGetG(raster[i]));
@@ -284,33 +217,33 @@ int read_orientation(TIFF* tiff) {
 DecodedImage decode_tiff(const EncodedImage& encoded) {
   const TiffDirectory directory = scan_tiff_directory(encoded.bytes);
   if (directory.is_cut_off) fail_truncated(encoded, "TIFF", "its directory reaches beyond the end");
-  Client client{encoded.bytes};
-  const TiffReader tiff = open(client);
-  if (!tiff) fail_decoding(encoded, client);
-  TiffLayout layout = read_layout(tiff.get());
+  const TiffFile file(encoded.bytes);
+  TIFF* tiff = file.get();
+  if (tiff == nullptr) fail_decoding(encoded, file);
+  TiffLayout layout = read_layout(tiff);
   if (directory.has_palette) layout.photometric = PHOTOMETRIC_PALETTE;  // libtiff may have made it gray
   check_size(encoded, layout.width, layout.height);
   const bool is_ycbcr = layout.photometric == PHOTOMETRIC_YCBCR && layout.samples > 1;
   if (is_ycbcr && layout.compression == COMPRESSION_JPEG && !layout.separate) {
-    TIFFSetField(tiff.get(), TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     layout.photometric = PHOTOMETRIC_RGB;
   }
   const bool as_rgba = layout.photometric == PHOTOMETRIC_YCBCR && is_ycbcr &&
                        (layout.compression != COMPRESSION_NONE || layout.subsampled);
   if (!as_rgba) check_tiff_layout(encoded, layout);
+  check_blocks(tiff, encoded);
 
   DecodedImage decoded;
   decoded.image = allocate_image(encoded, layout.width, layout.height);
   if (as_rgba) {
-    read_as_rgba(tiff.get(), encoded, client, decoded.image);
+    read_as_rgba(file, encoded, decoded.image);
   } else {
-    const std::vector<Rgb> palette = layout.photometric == PHOTOMETRIC_PALETTE
-                                         ? read_palette(tiff.get(), encoded, layout)
-                                         : std::vector<Rgb>();
-    BlockReader(tiff.get(), encoded, client, layout).read_into(decoded.image, palette);
+    const std::vector<Rgb> palette =
+        layout.photometric == PHOTOMETRIC_PALETTE ? read_palette(tiff, encoded, layout) : std::vector<Rgb>();
+    BlockReader(file, encoded, layout).read_into(decoded.image, palette);
   }
   // Pillow turns TIFF pictures upright when it loads them, whoever asks.
-  turn_upright(decoded.image, read_orientation(tiff.get()));
+  turn_upright(decoded.image, read_orientation(tiff));
   return decoded;
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "io/byte_order.hpp"
+
 namespace vit::io::internal {
 namespace {
 
@@ -79,7 +81,7 @@ T load(const std::uint8_t* from) {
 unsigned packed_sample(const std::uint8_t* from, std::size_t index, unsigned bits) {
   if (bits == 12) {
     const std::uint8_t* at = from + index / 2 * 3;
-    return index % 2 == 0 ? at[0] << 4U | at[1] >> 4U : (at[1] & 15U) << 8U | at[2];
+    return index % 2 == 0 ? load_be16(at) >> 4U : load_be16(at + 1) & 0xfffU;
   }
   const std::size_t per_byte = 8 / bits;
   const unsigned shift = static_cast<unsigned>(8 - bits * (1 + index % per_byte));
