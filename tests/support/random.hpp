@@ -11,8 +11,8 @@ namespace vit::test {
 /// Normal numbers of the given mean and standard deviation.
 inline void fill_normal(std::span<float> values, std::uint32_t seed, double sigma = 1, double mean = 0) {
   std::mt19937 generator(seed);
-  std::normal_distribution<double> normal(mean, sigma);
-  for (float& value : values) value = static_cast<float>(normal(generator));
+  std::normal_distribution<double> normal;  // scaled here: it wants a sigma above 0 itself
+  for (float& value : values) value = static_cast<float>(mean + sigma * normal(generator));
 }
 
 inline Tensor normal_tensor(Shape shape, std::uint32_t seed, double sigma = 1, double mean = 0) {
