@@ -58,12 +58,8 @@ Row to_row(const io::Answer& answer, const io::Labels& labels, float threshold) 
 void add_classify(CLI::App& app, int& result) {
   auto options = std::make_shared<ClassifyOptions>();
   CLI::App& command = *app.add_subcommand("classify", "name what is in each picture");
-  command
-      .add_option("INPUT", options->inputs,
-                  "pictures, folders of pictures, or - for a list of paths on standard input")
-      ->required();
+  add_input_arguments(command, options->inputs);
   add_model_option(command, options->common);
-  command.add_flag("-r,--recursive", options->recursive, "look into sub-folders too");
   command.add_option("--format", options->format, "text, json, jsonl or csv")
       ->check(CLI::IsMember({"text", "json", "jsonl", "csv"}))
       ->capture_default_str();
@@ -88,14 +84,14 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
   const int threads = options.common.threads > 0 ? options.common.threads : available_threads();
   const auto classifier = std::make_shared<io::Classifier>(model_path(options.common));
   const auto loaded = clock::now();
-  if (options.common.verbose) print_error(io::describe(classifier->info()));
+  report_model(options.common, classifier->info());
 
-  io::InputSource inputs(options.inputs, {.recursive = options.recursive, .list = &list});
+  io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive, .list = &list});
   Output output(options.output);
   const std::unique_ptr<RowFormat> format = make_row_format(options.format);
   const Plan plan = make_plan(inputs, threads);
   const bool answers_a_list =
-      std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end();
+      std::find(options.inputs.names.begin(), options.inputs.names.end(), "-") != options.inputs.names.end();
   std::size_t rows = 0;
   std::size_t failures = 0;
 

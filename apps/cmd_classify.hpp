@@ -5,7 +5,6 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "apps/common.hpp"
 
@@ -13,8 +12,7 @@ namespace vit::apps {
 
 struct ClassifyOptions {
   CommonOptions common;
-  std::vector<std::string> inputs;
-  bool recursive = false;
+  InputArguments inputs;
   std::string format = "text";
   std::string output;
   std::int64_t top_k = 5;

@@ -75,12 +75,8 @@ class PixelFile {
 void add_preprocess(CLI::App& app, int& result) {
   auto options = std::make_shared<PreprocessOptions>();
   CLI::App& command = *app.add_subcommand("preprocess", "write the exact network input of each picture");
-  command
-      .add_option("INPUT", options->inputs,
-                  "pictures, folders of pictures, or - for a list of paths on standard input")
-      ->required();
+  add_input_arguments(command, options->inputs);
   add_model_option(command, options->common);
-  command.add_flag("-r,--recursive", options->recursive, "look into sub-folders too");
   command
       .add_option("-o,--output", options->output,
                   "safetensors file; gets the tensor pixel_values [N, 3, H, W]")
@@ -92,7 +88,8 @@ void add_preprocess(CLI::App& app, int& result) {
 
 int run_preprocess(const PreprocessOptions& options, std::istream& list) {
   const io::PreprocessConfig recipe = io::load_preprocess_config(model_path(options.common));
-  io::InputSource inputs(options.inputs, {.recursive = options.recursive, .list = &list});
+  if (options.common.verbose) print_error(io::describe(recipe));
+  io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive, .list = &list});
   Output rows({});
   PixelFile file(options.output);
   bool failed = false;

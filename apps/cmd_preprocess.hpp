@@ -3,7 +3,6 @@
 
 #include <iosfwd>
 #include <string>
-#include <vector>
 
 #include "apps/common.hpp"
 
@@ -11,8 +10,7 @@ namespace vit::apps {
 
 struct PreprocessOptions {
   CommonOptions common;
-  std::vector<std::string> inputs;
-  bool recursive = false;
+  InputArguments inputs;
   std::string output;
 };
 

@@ -149,7 +149,7 @@ void add_run(CLI::App& app, int& result) {
 int run_run(const RunOptions& options) {
   io::Checkpoint checkpoint = io::load_checkpoint(model_path(options.common));
   const ModelConfig config = checkpoint.info.config;
-  if (options.common.verbose) print_error(io::describe(checkpoint.info));
+  report_model(options.common, checkpoint.info);
   const Wanted wanted = parse_outputs(options.outputs, config);
   const Tensor pixel_values = read_pixel_values(options.input, config);
   const std::int64_t N = pixel_values.shape()[0];

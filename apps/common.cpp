@@ -53,6 +53,14 @@ ExitCode exit_code(ErrorCode code) {
   return kBug;
 }
 
+void add_input_arguments(CLI::App& command, InputArguments& arguments) {
+  command
+      .add_option("INPUT", arguments.names,
+                  "pictures, folders of pictures, or - for a list of paths on standard input")
+      ->required();
+  command.add_flag("-r,--recursive", arguments.recursive, "look into sub-folders too");
+}
+
 void add_model_option(CLI::App& command, CommonOptions& options) {
   command.add_option("-m,--model", options.model,
                      "model: a Hugging Face folder, or a weights file with config.json beside it "
@@ -89,8 +97,12 @@ void print_error(const std::string& message) {
   fmt::print(stderr, "vitrine: {}\n", message);
 }
 
-void print_note(const CommonOptions& options, const std::string& message) {
-  if (!options.quiet) print_error(message);
+void report_model(const CommonOptions& options, const io::CheckpointInfo& info) {
+  if (options.verbose) {
+    print_error(io::describe(info));
+  } else if (!options.quiet) {
+    for (const std::string& note : info.notes) print_error("note: " + note);
+  }
 }
 
 }  // namespace vit::apps

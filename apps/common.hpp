@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "io/checkpoint.hpp"
 #include "vit/error.hpp"
 
 namespace vit::apps {
@@ -32,6 +34,14 @@ struct CommonOptions {
   bool quiet = false;
 };
 
+/// What to look at.
+struct InputArguments {
+  std::vector<std::string> names;
+  bool recursive = false;
+};
+
+/// INPUT… and -r.
+void add_input_arguments(CLI::App& command, InputArguments& arguments);
 void add_model_option(CLI::App& command, CommonOptions& options);
 /// --precision fp32, the only one so far.
 void add_precision_option(CLI::App& command, CommonOptions& options);
@@ -44,7 +54,8 @@ std::filesystem::path model_path(const CommonOptions& options);
 
 /// One line on stderr: "vitrine: MESSAGE".
 void print_error(const std::string& message);
-/// As print_error, unless --quiet.
-void print_note(const CommonOptions& options, const std::string& message);
+
+/// On stderr: all that was resolved with -v, else only what is unusual about this model, nothing with -q.
+void report_model(const CommonOptions& options, const io::CheckpointInfo& info);
 
 }  // namespace vit::apps

@@ -29,20 +29,6 @@ std::string describe_output(const CheckpointInfo& info) {
   return fmt::format("features, {} wide ({})", config.feature_size(), to_string(config.pooling));
 }
 
-std::string describe(const PreprocessConfig& recipe) {
-  std::string text = recipe.source;
-  if (recipe.resize == ResizeMode::exact) {
-    text +=
-        fmt::format("; {} to {}x{}", to_string(recipe.interpolation), recipe.size.height, recipe.size.width);
-  } else if (recipe.resize == ResizeMode::shortest_edge) {
-    text += fmt::format("; {}, shortest edge to {}", to_string(recipe.interpolation), recipe.edge);
-  }
-  if (recipe.crop) text += fmt::format(", centre {}x{}", recipe.crop->height, recipe.crop->width);
-  if (recipe.rescale) text += fmt::format(", times {:.6g}", recipe.rescale_factor);
-  if (recipe.normalize) text += fmt::format(", mean {}, std {}", recipe.mean, recipe.std);
-  return text;
-}
-
 }  // namespace
 
 void require_classifier(const CheckpointInfo& info) {

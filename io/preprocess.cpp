@@ -1,6 +1,7 @@
 #include "io/preprocess.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -156,6 +157,20 @@ void preprocess(const Image& image, const PreprocessConfig& config, std::span<fl
     fill_plane(pixels + channel, stride, rows, columns, size, channel_table(config, channel),
                pixel_values.data() + channel * pixel_values.size() / 3);
   }
+}
+
+std::string describe(const PreprocessConfig& recipe) {
+  std::string text = recipe.source;
+  if (recipe.resize == ResizeMode::exact) {
+    text +=
+        fmt::format("; {} to {}x{}", to_string(recipe.interpolation), recipe.size.height, recipe.size.width);
+  } else if (recipe.resize == ResizeMode::shortest_edge) {
+    text += fmt::format("; {}, shortest edge to {}", to_string(recipe.interpolation), recipe.edge);
+  }
+  if (recipe.crop) text += fmt::format(", centre {}x{}", recipe.crop->height, recipe.crop->width);
+  if (recipe.rescale) text += fmt::format(", times {:.6g}", recipe.rescale_factor);
+  if (recipe.normalize) text += fmt::format(", mean {}, std {}", recipe.mean, recipe.std);
+  return text;
 }
 
 }  // namespace vit::io

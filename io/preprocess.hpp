@@ -54,6 +54,9 @@ struct PreprocessConfig {
 PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_view name,
                                            std::string_view model_type = {});
 
+/// The recipe in one line: "hf, ViTImageProcessor, …; bilinear to 224x224, times 0.00392157, mean …, std …".
+std::string describe(const PreprocessConfig& config);
+
 /// Applies the recipe to a decoded picture, in the arithmetic of the Hugging Face processors' Pillow backend.
 /// `pixel_values` has 3 * height * width floats of output_size and receives [3, height, width], R G B.
 /// Thread-safe. Throws Error: those of output_size, invalid_argument (sizes that do not fit).
