@@ -216,6 +216,7 @@ void add_bench(CLI::App& app, int& result) {
       ->capture_default_str();
   add_precision_option(command, options->common);
   add_thread_option(command, options->common);
+  add_verbosity_options(command, options->common);
   command.callback([options, &result] { result = run_bench(*options); });
 }
 

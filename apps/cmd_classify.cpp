@@ -68,7 +68,8 @@ void add_classify(CLI::App& app, int& result) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command.add_option("--threshold", options->threshold, "leave out labels with a lower score")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(CLI::Range(0.0, 1.0))
+      ->check([](const std::string& text) { return text.find("nan") == text.npos ? "" : "is not a number"; });
   command.add_option("--batch", options->batch, "most pictures that go through the network together")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -79,6 +80,8 @@ void add_classify(CLI::App& app, int& result) {
 }
 
 int run_classify(const ClassifyOptions& options, std::istream& list) {
+  refuse_overwriting(options.output, options.inputs.names);
+  refuse_overwriting(options.output, {options.common.model});
   using clock = std::chrono::steady_clock;
   const auto start = clock::now();
   const int threads = options.common.threads > 0 ? options.common.threads : available_threads();

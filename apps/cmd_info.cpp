@@ -107,7 +107,7 @@ int run_info(const InfoOptions& options) {
   if (options.format == "json") {
     output.write(info_json(info).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
   } else {
-    output.write(io::describe(info));
+    output.write(io::describe(info) + '\n');
   }
   output.finish();
   return kOk;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -90,7 +91,14 @@ class StageWriter : public Observer {
  public:
   StageWriter(io::SafetensorsWriter& writer, const Wanted& wanted) : writer_(writer), wanted_(wanted) {}
 
+  /// Whether all features and logits so far were finite.
+  bool finite() const { return finite_; }
+
   void on_stage(Stage stage, std::int64_t block, const ConstTensorView& tensor) override {
+    if (stage == Stage::features || stage == Stage::logits) {
+      finite_ = finite_ && std::all_of(tensor.data, tensor.data + tensor.size(),
+                                       [](float x) { return std::isfinite(x); });
+    }
     switch (stage) {
       case Stage::embeddings:
         write(wanted_.hidden_states, "hidden_states.0", tensor);
@@ -120,6 +128,7 @@ class StageWriter : public Observer {
 
   io::SafetensorsWriter& writer_;
   const Wanted& wanted_;
+  bool finite_ = true;
 };
 
 }  // namespace
@@ -147,6 +156,7 @@ void add_run(CLI::App& app, int& result) {
 }
 
 int run_run(const RunOptions& options) {
+  refuse_overwriting(options.output, {options.input, options.common.model});
   io::Checkpoint checkpoint = io::load_checkpoint(model_path(options.common));
   const ModelConfig config = checkpoint.info.config;
   report_model(options.common, checkpoint.info);
@@ -173,6 +183,10 @@ int run_run(const RunOptions& options) {
         &stages);
   }
   writer.finish();
+  if (!stages.finite()) {
+    throw Error(ErrorCode::not_finite, fmt::format("{}: the network gives NaN or infinity for it (see {})",
+                                                   options.input, options.output));
+  }
   return kOk;
 }
 

@@ -62,9 +62,13 @@ void add_input_arguments(CLI::App& command, InputArguments& arguments) {
 }
 
 void add_model_option(CLI::App& command, CommonOptions& options) {
-  command.add_option("-m,--model", options.model,
-                     "model: a Hugging Face folder, or a weights file with config.json beside it "
-                     "(default: the model that ships with Vitrine)");
+  command
+      .add_option("-m,--model", options.model,
+                  "model: a Hugging Face folder, or a weights file with config.json beside it "
+                  "(default: the model that ships with Vitrine)")
+      ->check([](const std::string& path) {
+        return path.empty() ? "is empty: a variable without a value?" : "";
+      });
 }
 
 void add_precision_option(CLI::App& command, CommonOptions& options) {
@@ -91,6 +95,16 @@ fs::path model_path(const CommonOptions& options) {
   throw Error(ErrorCode::model_not_found,
               fmt::format("the model that ships with Vitrine is not in {}; name one with -m",
                           data_folders().back().native()));
+}
+
+void refuse_overwriting(const std::string& output, const std::vector<std::string>& read) {
+  for (const std::string& name : read) {
+    std::error_code ignored;  // one of them does not exist: nothing is lost
+    if (!output.empty() && fs::is_regular_file(name, ignored) && fs::equivalent(output, name, ignored)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("-o {} is also read: it would be destroyed", output));
+    }
+  }
 }
 
 void print_error(const std::string& message) {

@@ -52,6 +52,9 @@ void add_verbosity_options(CLI::App& command, CommonOptions& options);
 /// installed.
 std::filesystem::path model_path(const CommonOptions& options);
 
+/// Throws Error(invalid_argument) if writing `output` would destroy one of the files that are to be read.
+void refuse_overwriting(const std::string& output, const std::vector<std::string>& read);
+
 /// One line on stderr: "vitrine: MESSAGE".
 void print_error(const std::string& message);
 

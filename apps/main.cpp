@@ -1,6 +1,8 @@
 // The vitrine command: one subcommand per file, cmd_*.cpp.
 #include <CLI/CLI.hpp>
+#include <iostream>
 
+#include "apps/busy_wait.hpp"
 #include "apps/cmd_bench.hpp"
 #include "apps/cmd_classify.hpp"
 #include "apps/cmd_info.hpp"
@@ -11,6 +13,7 @@
 
 int main(int argc, char** argv) {
   using namespace vit::apps;
+  limit_busy_waiting(argv);
   CLI::App app("Vitrine classifies pictures with Vision Transformers.", "vitrine");
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
@@ -20,16 +23,20 @@ int main(int argc, char** argv) {
   add_run(app, result);
   add_info(app, result);
   add_bench(app, result);
+  app.failure_message([](const CLI::App* command, const CLI::Error& e) {
+    return "vitrine: " + std::string(e.what()) + "; " + command->get_name() + " --help lists what there is\n";
+  });
   try {
     app.parse(argc, argv);  // runs the subcommand
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kOk : kUsage;
+    if (app.exit(e) != 0) return kUsage;
+    return std::cout.flush() ? kOk : kOutputNotWritten;  // --help, --version
   } catch (const vit::Error& e) {
     print_error(e.what());
     return exit_code(e.code());
   } catch (const std::bad_alloc&) {
-    print_error("not enough memory");
-    return kBug;
+    print_error("not enough memory; a smaller --batch or picture needs less");
+    return kSomeInputsFailed;
   } catch (const std::exception& e) {
     print_error(std::string("unexpected: ") + e.what());
     return kBug;

@@ -102,6 +102,12 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
   info.unmatched = std::move(mapping.unmatched);
   info.resolved = config.resolved();
   info.notes = std::move(result.notes);
+  if (!info.unmatched.empty()) {
+    info.notes.push_back(
+        fmt::format("{} tensors of the file belong to no part of this network ({}, …); vitrine info "
+                    "lists them",
+                    info.unmatched.size(), info.unmatched.front()));
+  }
   load_recipe(path, info);
   return checkpoint;
 }

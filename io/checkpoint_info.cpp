@@ -34,10 +34,10 @@ std::string describe_output(const CheckpointInfo& info) {
 void require_classifier(const CheckpointInfo& info) {
   const std::string path = info.path.string();
   if (info.config.num_classes == 0) {
-    throw Error(
-        ErrorCode::model_unsupported,
-        fmt::format("{}: this model ({}) has no classification head, so it cannot name what is in a picture",
-                    path, info.architecture.empty() ? info.family : info.architecture));
+    throw Error(ErrorCode::model_unsupported,
+                fmt::format("{}: this model ({}) has no classification head, so it cannot name what is in a "
+                            "picture; vitrine preprocess and vitrine run give its features",
+                            path, info.architecture.empty() ? info.family : info.architecture));
   }
   if (info.config.num_channels != 3) {
     throw Error(ErrorCode::model_unsupported,

@@ -52,8 +52,10 @@ struct stat open_regular(int descriptor, const std::filesystem::path& path, File
   if (descriptor < 0) {
     const int error = errno;
     if (error == ENOENT || error == ENOTDIR) {
-      throw Error(errors.not_found, fmt::format("{}: no such file", path.string()));
+      throw Error(errors.not_found,
+                  fmt::format("{}: no such file; check the name and the folder", path.string()));
     }
+    if (error == EACCES) fail_reading(path, errors.unreadable, reason(error) + "; it needs read permission");
     fail_reading(path, errors.unreadable, reason(error));
   }
   struct stat status {};

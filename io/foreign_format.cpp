@@ -44,9 +44,8 @@ std::optional<std::string> recognise_foreign_format(std::string_view bytes) {
            "file again";
   }
   if (is_html(bytes)) {
-    return "this is a web page, not the weights; the download went wrong (a login page, or an address that "
-           "shows the "
-           "file instead of sending it)";
+    return "this is a web page (HTML), not the weights: a login page, or an address that shows the file "
+           "instead of sending it; log in, or use the address of the file itself, and download it again";
   }
   for (const Magic& magic : kMagics) {
     if (bytes.starts_with(magic.prefix)) {

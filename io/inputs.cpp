@@ -12,9 +12,9 @@ namespace vit::io {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array<std::string_view, 15> kPictureExtensions{".bmp",  ".dib", ".gif", ".jfif", ".jpe",
-                                                              ".jpeg", ".jpg", ".pbm", ".pgm",  ".png",
-                                                              ".pnm",  ".ppm", ".tif", ".tiff", ".webp"};
+constexpr std::array<std::string_view, 14> kPictureExtensions{".bmp", ".gif", ".jfif", ".jpe", ".jpeg",
+                                                              ".jpg", ".pbm", ".pgm",  ".png", ".pnm",
+                                                              ".ppm", ".tif", ".tiff", ".webp"};
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -35,12 +35,11 @@ void list_folder(const fs::path& folder, const fs::path& below, bool recursive, 
   for (const fs::directory_entry& entry : fs::directory_iterator(folder / below)) {
     if (is_hidden(entry.path())) continue;
     const fs::path relative = below / entry.path().filename();
-    std::error_code
-        ignored;  // an entry that vanishes or cannot be looked at is not a folder and not a picture
+    std::error_code ignored;  // what cannot be looked at is not a folder
     if (entry.is_directory(ignored)) {
       ++listing.folders;
       if (recursive && !entry.is_symlink(ignored)) list_folder(folder, relative, recursive, listing);
-    } else if (entry.is_regular_file(ignored) && has_picture_extension(relative)) {
+    } else if (has_picture_extension(relative)) {  // also a dangling link: reading it gives the error
       listing.pictures.push_back(relative.native());
     } else {
       ++listing.other_files;

@@ -24,8 +24,10 @@ void LoadReport::throw_if_bad(std::string_view weights_name, std::size_t matched
   add(text, "missing", missing);
   add(text, "of another shape", misshaped);
   add(text, "of another type", wrong_dtype);
+  if (!wrong_dtype.empty()) text += "; in Python, model.float().save_pretrained(FOLDER) writes F32";
   add(text, "that config.json leaves no place for", unexpected);
   if (text.empty()) return;
+  add(text, "that belong to no part of the network", unmatched);
   if (matched == 0) text += "; no tensor fits: the config.json may belong to another model";
   throw Error(ErrorCode::weights_invalid,
               fmt::format("{}: the tensors do not fit config.json: {}", weights_name, text.substr(2)));

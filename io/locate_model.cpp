@@ -131,8 +131,11 @@ ModelPaths locate_model(const std::filesystem::path& path) {
   if (is_folder(path)) return locate_in_folder(path);
   if (is_dangling_link(path)) fail_dangling(path);
   if (!is_there(path)) {
-    not_found(fmt::format("{}: no such file or folder; expected a model folder ({} and {}) or a weights file",
-                          path.string(), kConfig, kWeights));
+    not_found(
+        fmt::format("{}: no such file or folder; expected a model folder ({} and {}) or a weights file; "
+                    "names of a hub (org/name) are not looked up: "
+                    "download the folder first",
+                    path.string(), kConfig, kWeights));
   }
   const std::string name = path.filename().string();
   if (name == kConfig) return locate_in_folder(path.parent_path());

@@ -75,6 +75,7 @@ class Mapper {
     }
     report_.unexpected.insert(report_.unexpected.end(), files_.not_in_index().begin(),
                               files_.not_in_index().end());
+    report_.unmatched = mapping.unmatched;
     report_.throw_if_bad(files_.name().string(), used_.size());
     for (const std::string& dtype : dtypes_)
       mapping.stored_dtype += (mapping.stored_dtype.empty() ? "" : ", ") + dtype;

@@ -97,15 +97,20 @@ class Parser {
     throw Error(code_, fmt::format("{}: {}", name_, what));
   }
 
+  /// `what` and that the copy is to blame.
+  [[noreturn]] void fail_copy(std::string_view what) const {
+    fail(fmt::format("{}; the download or copy went wrong: fetch the file again", what));
+  }
+
   [[noreturn]] void fail_tensor(std::string_view tensor, std::string_view what) const {
     fail(fmt::format("tensor \"{}\": {}", tensor, what));
   }
 
   std::string_view read_header() const {
-    if (file_.empty()) fail("the file is empty (0 bytes), expected a safetensors file");
+    if (file_.empty()) fail_copy("the file is empty (0 bytes), expected a safetensors file");
     const auto not_this_format = [&](std::string_view what) {
       if (const auto other = recognise_foreign_format(as_text(file_))) fail(*other);
-      fail(what);
+      fail_copy(what);
     };
     if (file_.size() < kLengthBytes) {
       not_this_format(
@@ -224,11 +229,12 @@ class Parser {
     }
     const std::uint64_t before_data = file_.size() - data_size;
     if (end > data_size) {
-      fail(fmt::format("truncated: expected {} bytes, the file has {}", before_data + end, file_.size()));
+      fail_copy(
+          fmt::format("truncated: expected {} bytes, the file has {}", before_data + end, file_.size()));
     }
     if (end < data_size) {
-      fail(fmt::format("{} bytes too many: expected {} bytes, the file has {}", data_size - end,
-                       before_data + end, file_.size()));
+      fail_copy(fmt::format("{} bytes too many: expected {} bytes, the file has {}", data_size - end,
+                            before_data + end, file_.size()));
     }
   }
 

@@ -252,6 +252,7 @@ TEST(Usage, MistakesEndWithTwoAndNothingOnStandardOutput) {
                                                     {"classify", kBoot, "--precision", "fp4"},
                                                     {"classify", kBoot, "--threads", "0"},
                                                     {"classify", kBoot, "--threshold", "2"},
+                                                    {"classify", kBoot, "--threshold", "nan"},
                                                     {"preprocess", kBoot},
                                                     {"run"}}) {
     const CommandResult result = vitrine(arguments);

@@ -62,6 +62,12 @@ TEST_F(InputsTest, FolderGivesPicturesInNaturalOrder) {
   EXPECT_EQ(names({folder_.native()}), (Names{"img1.png", "img2.JPG", "img10.jpg", "Ünïcode 图.webp"}));
 }
 
+TEST_F(InputsTest, ADanglingLinkWithThatNameIsNotLost) {
+  make("1.png");
+  fs::create_symlink("nowhere", folder_ / "2.png");
+  EXPECT_EQ(names({folder_.native()}), (Names{"1.png", "2.png"}));
+}
+
 TEST_F(InputsTest, RecursiveFolderSkipsHiddenFoldersAndLinkedFolders) {
   make("a/1.png");
   make("b/c/2.png");
