@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <new>
 #include <system_error>
 
 namespace vit::apps {
@@ -109,6 +110,19 @@ void refuse_overwriting(const std::string& output, const std::vector<std::string
 
 void print_error(const std::string& message) {
   fmt::print(stderr, "vitrine: {}\n", message);
+}
+
+ExitCode report_failure(const std::exception& failure) {
+  if (const auto* error = dynamic_cast<const Error*>(&failure)) {
+    print_error(error->what());
+    return exit_code(error->code());
+  }
+  if (dynamic_cast<const std::bad_alloc*>(&failure) != nullptr) {
+    print_error("not enough memory; a smaller --batch or picture needs less");
+    return kSomeInputsFailed;
+  }
+  print_error(std::string("unexpected: ") + failure.what());
+  return kBug;
 }
 
 void report_model(const CommonOptions& options, const io::CheckpointInfo& info) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -57,6 +58,9 @@ void refuse_overwriting(const std::string& output, const std::vector<std::string
 
 /// One line on stderr: "vitrine: MESSAGE".
 void print_error(const std::string& message);
+
+/// Prints what ended the command and gives the code to end with.
+ExitCode report_failure(const std::exception& failure);
 
 /// On stderr: all that was resolved with -v, else only what is unusual about this model, nothing with -q.
 void report_model(const CommonOptions& options, const io::CheckpointInfo& info);

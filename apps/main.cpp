@@ -31,15 +31,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (app.exit(e) != 0) return kUsage;
     return std::cout.flush() ? kOk : kOutputNotWritten;  // --help, --version
-  } catch (const vit::Error& e) {
-    print_error(e.what());
-    return exit_code(e.code());
-  } catch (const std::bad_alloc&) {
-    print_error("not enough memory; a smaller --batch or picture needs less");
-    return kSomeInputsFailed;
   } catch (const std::exception& e) {
-    print_error(std::string("unexpected: ") + e.what());
-    return kBug;
+    return report_failure(e);
   }
   return result;
 }

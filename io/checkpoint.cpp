@@ -72,6 +72,21 @@ void load_recipe(const std::filesystem::path& path, CheckpointInfo& info) {
   }
 }
 
+/// Says so where the recipe's pictures have another size than the position table was made for. transformers
+/// does the same for DINOv2, and for ViT when it is asked to (interpolate_pos_encoding).
+void report_resampled_positions(CheckpointInfo& info) {
+  if (!info.recipe || (info.recipe->resize != ResizeMode::exact && !info.recipe->crop)) return;
+  const Size2 pictures = info.recipe->crop.value_or(info.recipe->size);
+  const Size2 from = info.config.grid(info.config.image_size);
+  const Size2 to = info.config.grid(pictures);
+  if (from == to) return;
+  info.resolved.push_back(
+      {"position embeddings",
+       fmt::format("resampled ({}) from {}x{} to {}x{} patches", to_string(info.config.position_resampling),
+                   from.height, from.width, to.height, to.width),
+       "size of the pictures in the recipe"});
+}
+
 }  // namespace
 
 Checkpoint load_checkpoint(const std::filesystem::path& path) {
@@ -109,6 +124,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
                     info.unmatched.size(), info.unmatched.front()));
   }
   load_recipe(path, info);
+  report_resampled_positions(info);
   return checkpoint;
 }
 

@@ -17,6 +17,7 @@ using test::TempFolder;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 Checkpoint load(const EditableModel& model) {
   const TempFolder folder;
@@ -639,6 +640,15 @@ TEST(PreprocessConfigFile, MayLieInAProcessorConfig) {
   const TempFolder folder;
   folder.write("processor_config.json", "{\"image_processor\": " + EditableModel("hf_vit_base").recipe + "}");
   EXPECT_EQ(load_preprocess_config(folder.path()).size, (Size2{32, 32}));
+}
+
+TEST(Describe, SaysThatPositionsAreResampled) {
+  EditableModel model("hf_vit_base");
+  EXPECT_THAT(describe(load(model).info), Not(HasSubstr("resampled")));
+  auto recipe = nlohmann::ordered_json::parse(model.recipe);
+  recipe["size"] = {{"height", 56}, {"width", 64}};
+  model.recipe = recipe.dump();
+  EXPECT_THAT(describe(load(model).info), HasSubstr("resampled (bicubic) from 4x4 to 7x8 patches"));
 }
 
 TEST(Describe, SaysWhatWasResolved) {
