@@ -54,10 +54,16 @@ class OrderedWorkers {
       }
     } catch (...) {
       const std::lock_guard lock(delivery_);
-      if (!failure_) failure_ = std::current_exception();
-      stopped_ = true;
-      delivered_.notify_all();
+      stop();
     }
+  }
+
+  // Ends the run for the exception that is being handled. The caller holds delivery_, and where it was the
+  // source or the sink that threw, has held their lock since: nobody may call them again.
+  void stop() noexcept {
+    if (!failure_) failure_ = std::current_exception();
+    stopped_ = true;
+    delivered_.notify_all();
   }
 
   std::pair<std::size_t, std::vector<In>> take() {
@@ -67,20 +73,30 @@ class OrderedWorkers {
       delivered_.wait(wait, [this] { return stopped_ || taken_ - next_ < most_waiting_; });
       if (stopped_) return {};
     }
-    std::vector<In> group = source_();
-    return {taken_++, std::move(group)};
+    try {
+      std::vector<In> group = source_();
+      return {taken_++, std::move(group)};
+    } catch (...) {
+      const std::lock_guard stopping(delivery_);
+      stop();
+      return {};
+    }
   }
 
   void deliver(std::size_t number, std::vector<Out> answers) {
     const std::lock_guard lock(delivery_);
-    waiting_.emplace(number, std::move(answers));
-    for (auto first = waiting_.begin(); !stopped_ && first != waiting_.end() && first->first == next_;
-         first = waiting_.begin()) {
-      for (Out& answer : first->second) sink_(std::move(answer));
-      waiting_.erase(first);
-      ++next_;
+    try {
+      waiting_.emplace(number, std::move(answers));
+      for (auto first = waiting_.begin(); !stopped_ && first != waiting_.end() && first->first == next_;
+           first = waiting_.begin()) {
+        for (Out& answer : first->second) sink_(std::move(answer));
+        waiting_.erase(first);
+        ++next_;
+      }
+      delivered_.notify_all();
+    } catch (...) {
+      stop();
     }
-    delivered_.notify_all();
   }
 
   Source source_;
