@@ -75,6 +75,18 @@ TEST_P(OrderedWorkersTest, AnExceptionOfTheSinkEndsTheRun) {
   EXPECT_LT(next, 1000);
 }
 
+TEST_P(OrderedWorkersTest, AnExceptionOfTheSourceEndsTheRun) {
+  int calls = 0;
+  OrderedWorkers<int, int> workers(
+      [&]() -> std::vector<int> {
+        if (++calls == 5) throw std::runtime_error("unreadable list");
+        return {calls};
+      },
+      [] { return [](std::vector<int> group) { return group; }; }, [](int) {});
+  EXPECT_THROW(workers.run(GetParam()), std::runtime_error);
+  EXPECT_EQ(calls, 5);
+}
+
 TEST_P(OrderedWorkersTest, AnExceptionOfAWorkerEndsTheRun) {
   int next = 0;
   OrderedWorkers<int, int> workers(
