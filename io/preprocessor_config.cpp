@@ -36,36 +36,29 @@ struct ProcessorClass {
   Channels std = kHalf;
 };
 
+constexpr ProcessorClass kClip{.name = "CLIP",
+                               .resize = ResizeMode::shortest_edge,
+                               .number_is_square = false,
+                               .crop_size = 224,
+                               .center_crop = true,
+                               .convert_rgb = true,
+                               .mean = kClipMean,
+                               .std = kClipStd};
+
+constexpr ProcessorClass renamed(ProcessorClass defaults, std::string_view name) {
+  defaults.name = name;
+  return defaults;
+}
+
 /// All of these do nothing but resize, crop, rescale and normalise.
 constexpr std::array kClasses{
     ProcessorClass{.name = "ViT", .resample = Interpolation::bilinear},
     ProcessorClass{.name = "DeiT", .size = 256, .crop_size = 224, .center_crop = true},
     ProcessorClass{.name = "Beit", .crop_size = 224},
-    ProcessorClass{.name = "CLIP",
-                   .resize = ResizeMode::shortest_edge,
-                   .number_is_square = false,
-                   .crop_size = 224,
-                   .center_crop = true,
-                   .convert_rgb = true,
-                   .mean = kClipMean,
-                   .std = kClipStd},
-    ProcessorClass{.name = "ChineseCLIP",
-                   .resize = ResizeMode::shortest_edge,
-                   .number_is_square = false,
-                   .crop_size = 224,
-                   .center_crop = true,
-                   .convert_rgb = true,
-                   .mean = kClipMean,
-                   .std = kClipStd},
+    kClip,
+    renamed(kClip, "ChineseCLIP"),
     ProcessorClass{.name = "Siglip", .number_is_square = false, .convert_rgb = true},
-    ProcessorClass{.name = "Bit",
-                   .resize = ResizeMode::shortest_edge,
-                   .number_is_square = false,
-                   .crop_size = 224,
-                   .center_crop = true,
-                   .convert_rgb = true,
-                   .mean = kClipMean,
-                   .std = kClipStd},
+    renamed(kClip, "Bit"),  // its class defaults are CLIP's, mean and deviation included
     ProcessorClass{.name = "Blip", .size = 384, .convert_rgb = true, .mean = kClipMean, .std = kClipStd},
     ProcessorClass{.name = "Pvt", .mean = kImagenetMean, .std = kImagenetStd},
 };
