@@ -48,6 +48,8 @@ ExitCode exit_code(ErrorCode code) {
       return kSomeInputsFailed;
     case ErrorCode::output_unwritable:
       return kOutputNotWritten;
+    case ErrorCode::verification_failed:
+      return kVerificationFailed;
     case ErrorCode::internal:
       return kBug;
   }

@@ -17,7 +17,7 @@ namespace {
 }  // namespace
 
 Output::Output(const std::string& path) {
-  if (!path.empty() && path != "-") file_ = std::make_unique<io::AtomicFile>(path);
+  if (!path.empty() && path != "-") file_ = std::make_unique<AtomicFile>(path);
 }
 
 void Output::write(std::string_view text) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/file.hpp"
+#include "vit/file.hpp"
 
 namespace vit::apps {
 
@@ -23,7 +23,7 @@ class Output {
   void finish();
 
  private:
-  std::unique_ptr<io::AtomicFile> file_;
+  std::unique_ptr<AtomicFile> file_;
 };
 
 }  // namespace vit::apps

@@ -7,7 +7,7 @@
 
 #include "io/config_reader.hpp"
 #include "io/family.hpp"
-#include "io/file.hpp"
+#include "vit/file.hpp"
 #include "io/json.hpp"
 #include "io/name_map.hpp"
 #include "io/weight_files.hpp"

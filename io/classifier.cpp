@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <new>
 
-#include "io/file.hpp"
+#include "vit/file.hpp"
 #include "io/image.hpp"
 
 namespace vit::io {

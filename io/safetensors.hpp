@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/file.hpp"
+#include "vit/file.hpp"
 #include "vit/error.hpp"
 #include "vit/weights.hpp"
 

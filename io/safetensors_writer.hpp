@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/file.hpp"
+#include "vit/file.hpp"
 #include "vit/tensor.hpp"
 #include "vit/weights.hpp"
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-#include "io/file.hpp"
+#include "vit/file.hpp"
 #include "io/json.hpp"
 #include "vit/error.hpp"
 

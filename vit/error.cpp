@@ -38,6 +38,8 @@ std::string_view to_string(ErrorCode code) {
       return "no_input";
     case ErrorCode::not_finite:
       return "not_finite";
+    case ErrorCode::verification_failed:
+      return "verification_failed";
     case ErrorCode::internal:
       return "internal";
   }

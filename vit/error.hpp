@@ -9,24 +9,25 @@ namespace vit {
 
 /// What went wrong. The names are stable: error rows of the command line print them (see to_string).
 enum class ErrorCode {
-  invalid_argument,   ///< a caller passed something that can never work
-  model_not_found,    ///< no such model folder or file, or nothing in it that is a model
-  config_invalid,     ///< config.json or preprocessor_config.json is damaged or contradicts itself
-  model_unsupported,  ///< well-formed, but a family or option that Vitrine cannot express
-  weights_invalid,    ///< the weights file breaks its format or does not fit the config
-  image_not_found,    ///< no such picture
-  image_unreadable,   ///< the operating system refused to read it
-  image_empty,        ///< zero bytes
-  image_unknown,      ///< not a picture in any format that Vitrine decodes
-  image_truncated,    ///< the data ends early
-  image_corrupt,      ///< the data breaks its format
-  image_unsupported,  ///< a picture of a kind that Vitrine does not decode
-  image_too_large,    ///< more pixels than the limit allows
-  tensor_invalid,     ///< a tensor file given as input breaks its format or has the wrong shape
-  output_unwritable,  ///< a result could not be written
-  no_input,           ///< a folder or list without a single picture
-  not_finite,         ///< the network produced NaN or infinity
-  internal,           ///< a bug in Vitrine or in a library below it
+  invalid_argument,     ///< a caller passed something that can never work
+  model_not_found,      ///< no such model folder or file, or nothing in it that is a model
+  config_invalid,       ///< config.json or preprocessor_config.json is damaged or contradicts itself
+  model_unsupported,    ///< well-formed, but a family or option that Vitrine cannot express
+  weights_invalid,      ///< the weights file breaks its format or does not fit the config
+  image_not_found,      ///< no such picture
+  image_unreadable,     ///< the operating system refused to read it
+  image_empty,          ///< zero bytes
+  image_unknown,        ///< not a picture in any format that Vitrine decodes
+  image_truncated,      ///< the data ends early
+  image_corrupt,        ///< the data breaks its format
+  image_unsupported,    ///< a picture of a kind that Vitrine does not decode
+  image_too_large,      ///< more pixels than the limit allows
+  tensor_invalid,       ///< a tensor file given as input breaks its format or has the wrong shape
+  output_unwritable,    ///< a result could not be written
+  no_input,             ///< a folder or list without a single picture
+  not_finite,           ///< the network produced NaN or infinity
+  verification_failed,  ///< a file that was written does not compute what it should
+  internal,             ///< a bug in Vitrine or in a library below it
 };
 
 /// The code as it is printed, e.g. "image_truncated".

@@ -19,6 +19,7 @@ TEST(ExitCode, FollowsWhatFailed) {
     EXPECT_EQ(exit_code(code), 1) << to_string(code);
   }
   EXPECT_EQ(exit_code(ErrorCode::output_unwritable), 4);
+  EXPECT_EQ(exit_code(ErrorCode::verification_failed), 5);
   EXPECT_EQ(exit_code(ErrorCode::internal), 70);
 }
 

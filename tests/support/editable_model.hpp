@@ -34,7 +34,7 @@ struct EditableModel {
     recipe = read_text(folder_of(name) / "preprocessor_config.json");
     const io::SafetensorsFile file(folder_of(name) / "model.safetensors");
     for (const io::StoredTensor& t : file.tensors()) {
-      tensors[t.name] = {t.dtype, t.shape, std::string(io::as_text(t.data))};
+      tensors[t.name] = {t.dtype, t.shape, std::string(as_text(t.data))};
     }
   }
 

@@ -1,4 +1,4 @@
-#include "io/file.hpp"
+#include "vit/file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-namespace vit::io {
+namespace vit {
 namespace {
 
 std::string reason(int error) {
@@ -234,4 +234,4 @@ void write_file_atomically(const std::filesystem::path& target, std::span<const 
   file.commit();
 }
 
-}  // namespace vit::io
+}  // namespace vit

@@ -12,7 +12,7 @@
 
 #include "vit/error.hpp"
 
-namespace vit::io {
+namespace vit {
 
 /// The code of each way in which reading fails, since a missing picture and a missing model are different
 /// errors.
@@ -96,4 +96,4 @@ inline void write_file_atomically(const std::filesystem::path& target, std::stri
   write_file_atomically(target, std::as_bytes(std::span(text)));
 }
 
-}  // namespace vit::io
+}  // namespace vit

@@ -1,4 +1,4 @@
-#include "io/file.hpp"
+#include "vit/file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temp_folder.hpp"
 
-namespace vit::io {
+namespace vit {
 namespace {
 
 using test::read_text;
@@ -180,4 +180,4 @@ TEST(AtomicFile, TakesTheLongestName) {
 }
 
 }  // namespace
-}  // namespace vit::io
+}  // namespace vit
