@@ -19,6 +19,8 @@ namespace vit::exporter {
 /// Element types that occur in the graphs we write.
 enum class ElementType { f32, f16, i8, u8, i64 };
 
+using vit::to_string;  // of shapes
+
 std::string_view to_string(ElementType type);
 
 /// Bytes of one element.
@@ -61,6 +63,8 @@ struct Initializer {
   /// Writes all bytes, little-endian and row-major, to memory of bytes() bytes of any alignment. Gives the
   /// same bytes each time. What it refers to (weights, a mapped file) must outlive the graph.
   std::function<void(std::byte* dst)> fill;
+  const std::byte* data =
+      nullptr;  ///< the same bytes where they are in memory already: of a file that was read
 
   std::int64_t size() const { return element_count(shape); }
   std::int64_t bytes() const { return size() * size_of(type); }
@@ -74,6 +78,8 @@ struct Node {
   std::vector<std::string> inputs;  ///< "" for an optional one that is left out
   std::vector<std::string> outputs;
   std::map<std::string, Attribute> attributes;  ///< ordered, so that files are the same each time
+
+  bool operator==(const Node&) const = default;
 };
 
 /// Text about the model; keys are unique. Ordered as it is written.

@@ -102,6 +102,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
 
   NameMapping mapping = map_weights(*files, family.names, result.model, checkpoint.weights);
   checkpoint.weights.storage = files;
+  checkpoint.weights.release_pages = [files] { files->release_pages(); };
 
   info.path = path;
   info.family = family.name;

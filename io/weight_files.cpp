@@ -7,9 +7,9 @@
 #include <array>
 #include <cstddef>
 
-#include "vit/file.hpp"
 #include "io/json.hpp"
 #include "vit/error.hpp"
+#include "vit/file.hpp"
 
 namespace vit::io {
 namespace {
@@ -114,6 +114,10 @@ std::vector<std::filesystem::path> WeightFiles::paths() const {
   std::vector<std::filesystem::path> paths;
   for (const auto& file : files_) paths.push_back(file->path());
   return paths;
+}
+
+void WeightFiles::release_pages() const {
+  for (const auto& file : files_) file->release_pages();
 }
 
 }  // namespace vit::io

@@ -49,6 +49,8 @@ class WeightFiles {
   /// Tensors that lie in a shard though the index does not say so, as "NAME (in SHARD)".
   const std::vector<std::string>& not_in_index() const { return not_in_index_; }
   std::vector<std::filesystem::path> paths() const;
+  /// See MappedFile.
+  void release_pages() const;
   /// What messages call the weights: the file, or the index.
   const std::filesystem::path& name() const { return name_; }
 

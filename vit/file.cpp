@@ -146,8 +146,13 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
-void MappedFile::release_pages() const {
-  if (!bytes_.empty()) ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+void MappedFile::release_pages(std::span<const std::byte> part) const {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(part.data()) + page - 1) / page * page;
+  auto end = reinterpret_cast<std::uintptr_t>(part.data()) + part.size();
+  // The mapping's last page is whole, though the file is not.
+  if (part.data() + part.size() != bytes_.data() + bytes_.size()) end = end / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 AtomicFile::AtomicFile(std::filesystem::path target)
@@ -189,6 +194,8 @@ void AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes
 
 void AtomicFile::commit() {
   if (special_) return copy_to_target();
+  // So that a power cut leaves the old file or the new one as well. Some file systems cannot, and need not.
+  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOSYS) fail(errno);
   const int closed =
       ::close(std::exchange(descriptor_, -1));  // some file systems report a full disk only here
   if (closed != 0) fail(errno);

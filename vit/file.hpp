@@ -50,7 +50,9 @@ class MappedFile {
   const std::filesystem::path& path() const { return path_; }
 
   /// Gives the pages in memory back to the system; they return from the file when they are read again.
-  void release_pages() const;
+  void release_pages() const { release_pages(bytes_); }
+  /// Only those that lie wholly within `part` of bytes().
+  void release_pages(std::span<const std::byte> part) const;
 
  private:
   std::filesystem::path path_;
@@ -76,6 +78,8 @@ class AtomicFile {
   void commit();
 
   const std::filesystem::path& target() const { return target_; }
+  /// Where the bytes are until commit(), for reading them back.
+  const std::filesystem::path& temporary() const { return temporary_; }
 
  private:
   [[noreturn]] void fail(int error) const;

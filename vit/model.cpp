@@ -86,8 +86,10 @@ Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
                            backend::NormParameters(weights.norm),
                            std::nullopt,
                            std::nullopt});
-  for (const BlockWeights& block : weights.blocks)
+  for (const BlockWeights& block : weights.blocks) {
     packed_->blocks.push_back(pack_block(config_, block, rows));
+    if (weights.release_pages) weights.release_pages();
+  }
   if (config_.pooler_size > 0) packed_->pooler.emplace(weights.pooler, 1);
   if (config_.num_classes > 0) packed_->head.emplace(weights.head, 1);
 }

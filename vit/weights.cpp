@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -47,7 +48,7 @@ void widen_all(const std::byte* src, std::int64_t size, float* dst) {
   }
 }
 
-void copy_part(const WeightPart& part, float* dst) {
+void copy_straight(const WeightPart& part, float* dst) {
   switch (part.dtype) {
     case DType::f32:
       std::memcpy(dst, part.data, static_cast<std::size_t>(part.size) * sizeof(float));
@@ -59,6 +60,27 @@ void copy_part(const WeightPart& part, float* dst) {
       widen_all<widen_bf16>(part.data, part.size, dst);
       return;
   }
+}
+
+/// src [columns, rows] -> dst [rows, columns]
+void transpose(const float* src, std::int64_t rows, std::int64_t columns, float* dst) {
+  constexpr std::int64_t kTile =
+      32;  // of both, so that neither side's cache lines are fetched more than once
+  for (std::int64_t r0 = 0; r0 < rows; r0 += kTile) {
+    for (std::int64_t c0 = 0; c0 < columns; c0 += kTile) {
+      for (std::int64_t r = r0; r < std::min(rows, r0 + kTile); ++r) {
+        for (std::int64_t c = c0; c < std::min(columns, c0 + kTile); ++c)
+          dst[r * columns + c] = src[c * rows + r];
+      }
+    }
+  }
+}
+
+void copy_part(const WeightPart& part, float* dst) {
+  if (part.transposed_rows == 0) return copy_straight(part, dst);
+  Tensor stored({part.size});
+  copy_straight(part, stored.data());
+  transpose(stored.data(), part.transposed_rows, part.size / part.transposed_rows, dst);
 }
 
 // FNV-1a: the values of a tensor depend on the seed and its name, not on what stands before it in the table.
@@ -110,6 +132,30 @@ Tensor WeightView::to_tensor() const {
   Tensor tensor(shape);
   copy_to(tensor.data());
   return tensor;
+}
+
+WeightView WeightView::rows(std::int64_t begin, std::int64_t count) const {
+  if (shape.empty() || begin < 0 || count < 0 || begin + count > shape.front()) {
+    throw Error(ErrorCode::internal,
+                fmt::format("rows {} to {} of a weight of shape {}", begin, begin + count, to_string(shape)));
+  }
+  const std::int64_t row_size = shape.front() == 0 ? 0 : size() / shape.front();
+  std::int64_t skip = begin * row_size;
+  std::int64_t left = count * row_size;
+  WeightView result{shape, {}};
+  result.shape.front() = count;
+  for (const WeightPart& part : parts) {
+    const std::int64_t first = std::min(skip, part.size);
+    const std::int64_t taken = std::min(left, part.size - first);
+    skip -= first;
+    left -= taken;
+    if (taken == 0) continue;
+    if (part.transposed_rows != 0 && taken != part.size)
+      throw Error(ErrorCode::internal, "rows of a transposed weight cannot be taken apart");
+    result.parts.push_back(
+        {part.data + first * size_of(part.dtype), part.dtype, taken, part.transposed_rows});
+  }
+  return result;
 }
 
 std::vector<TensorSpec> tensor_table(const ModelConfig& config) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct WeightPart {
   const std::byte* data = nullptr;
   DType dtype = DType::f32;
   std::int64_t size = 0;  ///< elements
+  /// Not 0: the file holds the transpose, [size / rows, rows], of a matrix of so many rows.
+  std::int64_t transposed_rows = 0;
 };
 
 /// A tensor in its storage: one or more parts, one after the other along the first axis (q, k and v of
@@ -31,6 +34,9 @@ struct WeightView {
   void copy_to(float* dst) const;
   /// The same as a fresh tensor.
   Tensor to_tensor() const;
+  /// `count` of the first axis, from `begin` on; refers to the same memory. Throws Error(internal) outside of
+  /// it and within a transposed part.
+  WeightView rows(std::int64_t begin, std::int64_t count) const;
 };
 
 struct LinearWeights {
@@ -64,6 +70,9 @@ struct Weights {
   LinearWeights head;  ///< [K, feature_size]
 
   std::shared_ptr<const void> storage;  ///< keeps the memory behind the views alive
+  /// Gives pages of mapped files back to the system, where the views lie in such; they return when they are
+  /// read again. May be empty. Whoever has read a part of the weights and goes on to the next calls it.
+  std::function<void()> release_pages;
 };
 
 /// One row of the table.

@@ -11,7 +11,7 @@ set(RULES
   "^webp/"                                            "^io/.*[.]cpp$"                         needed
   "^nlohmann/"                                        "^(io|apps)/.*[.]cpp$|^io/json[.]hpp$"  needed
   "^(curl/|zip[.]h$)"                                 "^io/.*[.]cpp$"                         optional
-  "^(onnx|google/protobuf)/"                          "^export/.*[.]cpp$"                     needed
+  "^(onnx|google/protobuf)/"                          "^export/.*[.]cpp$|^export/onnx_proto[.]hpp$"  needed
   "^CLI/"                                             "^apps/"                                needed
   "^vit/backend/"                                     "^vit/"                                 needed
   "^vit/"                                             "^(vit|io|export|apps)/"                needed

@@ -1,0 +1,169 @@
+// Layers and constants: the parts that stages are made of.
+#include <cmath>
+#include <numbers>
+
+#include "export/vit_emitter.hpp"
+
+namespace vit::exporter {
+namespace {
+
+constexpr std::int64_t kFloat = 1;  // TensorProto.FLOAT, of Cast's attribute "to"
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------ constants
+
+std::string VitEmitter::vector(const std::string& name, const WeightView& weight) {
+  return builder_.initializer(name, ElementType::f32, weight.shape, stored(weight).as_f32());
+}
+
+std::string VitEmitter::widened(const std::string& name) {
+  return builder_.node("/" + name, "Cast", {name}, {{"to", kFloat}});
+}
+
+std::string VitEmitter::dequantized(const std::string& name, const StoredWeight& weight, std::int64_t axis) {
+  const Shape channels{weight.view.shape[0]};
+  const std::string scale =
+      builder_.initializer(name + "_scale", ElementType::f32, channels, weight.i8_scales());
+  return builder_.node("/" + name, "DequantizeLinear", {name, scale, builder_.zero_points(channels)},
+                       {{"axis", axis}});
+}
+
+std::string VitEmitter::table(const std::string& name, const StoredWeight& weight) {
+  if (options_.weights != WeightStorage::fp16)
+    return builder_.initializer(name, ElementType::f32, weight.view.shape, weight.as_f32());
+  return widened(builder_.initializer(name, ElementType::f16, weight.view.shape, weight.as_f16()));
+}
+
+std::string VitEmitter::matrix(const std::string& name, const WeightView& weight) {
+  const StoredWeight values = stored(weight);
+  if (options_.weights != WeightStorage::int8) return table(name, values);
+  return dequantized(builder_.initializer(name, ElementType::i8, weight.shape, values.as_i8()), values, 0);
+}
+
+std::string VitEmitter::transposed(const std::string& name, const WeightView& weight) {
+  const Shape shape{weight.shape[1], weight.shape[0]};
+  const StoredWeight values = stored(weight);
+  switch (options_.weights) {
+    case WeightStorage::fp32:
+      break;
+    case WeightStorage::fp16:
+      return widened(builder_.initializer(name, ElementType::f16, shape, values.transposed_f16()));
+    case WeightStorage::int8:
+      return dequantized(builder_.initializer(name, ElementType::i8, shape, values.transposed_i8()), values,
+                         1);
+  }
+  return builder_.initializer(name, ElementType::f32, shape, values.transposed_f32());
+}
+
+std::string VitEmitter::rounded(const std::string& value) {
+  const auto range = options_.ranges.find(value);
+  if (range == options_.ranges.end()) return value;
+  std::string& known = rounded_[value];
+  if (!known.empty()) return known;
+  const std::string scale =
+      builder_.constant(value + "_scale", {}, {range->second > 0 ? range->second / 127.0F : 1.0F});
+  const std::string zero = builder_.zero_points({});
+  const std::string bytes = builder_.node(value, "QuantizeLinear", {value, scale, zero});
+  return known = builder_.node(value, "DequantizeLinear", {bytes, scale, zero});
+}
+
+// ------------------------------------------------------------------------------------------ layers
+
+std::string VitEmitter::linear(const std::string& module, const std::string& x, const std::string& weight,
+                               const LinearWeights& linear) {
+  // MatMul and Add rather than Gemm, which wants two dimensions: the form that runtimes fuse and quantise
+  // best.
+  const std::string y =
+      rounded(builder_.node(module, "MatMul", {rounded(x), transposed(weight + ".weight", linear.weight)}));
+  if (linear.bias.empty()) return y;
+  return builder_.node(module, "Add", {y, vector(weight + ".bias", linear.bias)});
+}
+
+std::string VitEmitter::gemm(const std::string& module, const std::string& x, const std::string& weight,
+                             const LinearWeights& linear) {
+  std::vector<std::string> inputs{x, matrix(weight + ".weight", linear.weight)};
+  if (!linear.bias.empty()) inputs.push_back(vector(weight + ".bias", linear.bias));
+  return builder_.node(module, "Gemm", std::move(inputs), {{"transB", std::int64_t{1}}});
+}
+
+std::string VitEmitter::mean(const std::string& module, const std::string& x, std::int64_t axis, bool keep) {
+  const auto keepdims = static_cast<std::int64_t>(keep);
+  if (builder_.opset() >= 18)
+    return builder_.node(module, "ReduceMean", {x, builder_.ints({axis})}, {{"keepdims", keepdims}});
+  return builder_.node(module, "ReduceMean", {x},
+                       {{"axes", std::vector<std::int64_t>{axis}}, {"keepdims", keepdims}});
+}
+
+std::string VitEmitter::layer_norm(const std::string& module, const std::string& x, const std::string& weight,
+                                   const NormWeights& norm) {
+  const std::string gamma = vector(weight + ".weight", norm.weight);
+  const std::string beta = vector(weight + ".bias", norm.bias);
+  if (builder_.opset() >= 17) {
+    return builder_.node(module, "LayerNormalization", {x, gamma, beta},
+                         {{"axis", std::int64_t{-1}}, {"epsilon", config_.layer_norm_eps}});
+  }
+  // In the form that runtimes recognise and fuse: the square as Pow(2).
+  const std::string centred = builder_.node(module, "Sub", {x, mean(module, x, -1, true)});
+  const std::string square = builder_.node(module, "Pow", {centred, builder_.scalar("two", 2.0F)});
+  const std::string variance = builder_.node(
+      module, "Add",
+      {mean(module, square, -1, true), builder_.scalar("layer_norm_eps", config_.layer_norm_eps)});
+  const std::string normed =
+      builder_.node(module, "Div", {centred, builder_.node(module, "Sqrt", {variance})});
+  return builder_.node(module, "Add", {builder_.node(module, "Mul", {normed, gamma}), beta});
+}
+
+/// x Φ(x)
+std::string VitEmitter::gelu(const std::string& module, const std::string& x) {
+  if (builder_.opset() >= 20) return builder_.node(module, "Gelu", {x});
+  // x / √2, erf, + 1, x ·, · 0.5: in this order runtimes fuse it; with x · 0.7071 they do not.
+  const std::string scaled =
+      builder_.node(module, "Div", {x, builder_.scalar("sqrt_2", std::numbers::sqrt2_v<float>)});
+  const std::string gate =
+      builder_.node(module, "Add", {builder_.node(module, "Erf", {scaled}), builder_.scalar("one", 1.0F)});
+  return builder_.node(module, "Mul",
+                       {builder_.node(module, "Mul", {x, gate}), builder_.scalar("half", 0.5F)});
+}
+
+/// 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³)))
+std::string VitEmitter::gelu_tanh(const std::string& module, const std::string& x) {
+  if (builder_.opset() >= 20)
+    return builder_.node(module, "Gelu", {x}, {{"approximate", std::string("tanh")}});
+  const std::string cube = builder_.node(module, "Mul", {builder_.node(module, "Mul", {x, x}), x});
+  const std::string term =
+      builder_.node(module, "Mul", {cube, builder_.scalar("gelu_tanh_cubic", 0.044715F)});
+  const auto factor = static_cast<float>(std::sqrt(2.0 / std::numbers::pi));
+  const std::string inner = builder_.node(
+      module, "Mul", {builder_.node(module, "Add", {x, term}), builder_.scalar("sqrt_2_over_pi", factor)});
+  const std::string gate =
+      builder_.node(module, "Add", {builder_.node(module, "Tanh", {inner}), builder_.scalar("one", 1.0F)});
+  return builder_.node(module, "Mul",
+                       {builder_.node(module, "Mul", {x, gate}), builder_.scalar("half", 0.5F)});
+}
+
+std::string VitEmitter::activation(const std::string& module, const std::string& x, Activation function) {
+  switch (function) {
+    case Activation::gelu:
+      return gelu(module, x);
+    case Activation::gelu_tanh:
+      return gelu_tanh(module, x);
+    case Activation::quick_gelu: {  // x σ(1.702 x)
+      const std::string scaled = builder_.node(module, "Mul", {x, builder_.scalar("quick_gelu", 1.702F)});
+      return builder_.node(module, "Mul", {x, builder_.node(module, "Sigmoid", {scaled})});
+    }
+    case Activation::relu:
+      return builder_.node(module, "Relu", {x});
+    case Activation::silu:
+      return builder_.node(module, "Mul", {x, builder_.node(module, "Sigmoid", {x})});
+    case Activation::tanh:
+      return builder_.node(module, "Tanh", {x});
+    case Activation::sigmoid:
+      return builder_.node(module, "Sigmoid", {x});
+    case Activation::identity:
+      break;
+  }
+  return x;
+}
+
+}  // namespace vit::exporter

@@ -1,0 +1,165 @@
+#include "export/onnx_import.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "vit/error.hpp"
+
+namespace vit::exporter {
+namespace {
+
+/// What the views refer to.
+struct Storage {
+  std::shared_ptr<const OnnxFile> file;
+  std::vector<Tensor> tensors;
+};
+
+class WeightReader {
+ public:
+  WeightReader(std::shared_ptr<const OnnxFile> file, std::shared_ptr<Storage> storage)
+      : file_(std::move(file)), storage_(std::move(storage)) {
+    for (const Initializer& initializer : file_->graph.initializers)
+      by_name_[initializer.name] = &initializer;
+    find_transposed();
+  }
+
+  void read(const TensorSpec& spec, WeightView& view) {
+    view.shape = spec.shape;
+    if (spec.name == "cls_token") return zeros(view);  // its row of pos_embed holds it
+    if (const auto at = spec.name.find(".attn.qkv."); at != std::string::npos)
+      return read_qkv(spec, at, view);
+    read_part(spec.name, spec.shape, view);
+  }
+
+  /// Throws if anything was not as it should be.
+  void finish() const {
+    if (problems_.empty()) return;
+    throw Error(ErrorCode::weights_invalid,
+                fmt::format("{}: the weights do not fit the network that its metadata describes:\n  {}",
+                            file_->path.string(), fmt::join(problems_, "\n  ")));
+  }
+
+ private:
+  /// A MatMul's constant is the transpose of what the table has, directly or behind the node that widens it.
+  void find_transposed() {
+    std::map<std::string, std::string> source;  // of a widened value
+    for (const Node& node : file_->graph.nodes) {
+      if (node.op_type == "Cast" || node.op_type == "DequantizeLinear")
+        source[node.outputs[0]] = node.inputs[0];
+      if (node.op_type != "MatMul" || node.inputs.size() != 2) continue;
+      const auto widened = source.find(node.inputs[1]);
+      transposed_[widened == source.end() ? node.inputs[1] : widened->second] = true;
+    }
+  }
+
+  void zeros(WeightView& view) {
+    Tensor& tensor = storage_->tensors.emplace_back(view.shape);
+    std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.size()) * sizeof(float));
+    view.parts.push_back({reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, tensor.size()});
+  }
+
+  void read_qkv(const TensorSpec& spec, std::size_t at, WeightView& view) {
+    Shape shape = spec.shape;
+    shape.front() /= 3;
+    for (const char part : {'q', 'k', 'v'}) {
+      std::string name = spec.name;
+      read_part(name.replace(at, 10, fmt::format(".attn.{}.", part)), shape, view);
+    }
+  }
+
+  void read_part(const std::string& name, const Shape& shape, WeightView& view) {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) {
+      problems_.push_back(fmt::format("{} is missing, expected {}", name, to_string(shape)));
+      return;
+    }
+    const Initializer& stored = *found->second;
+    const bool transposed = transposed_.contains(name) && shape.size() == 2;
+    const Shape expected = transposed ? Shape{shape[1], shape[0]} : shape;
+    if (stored.shape != expected) {
+      problems_.push_back(
+          fmt::format("{} has shape {}, expected {}", name, to_string(stored.shape), to_string(expected)));
+      return;
+    }
+    const std::int64_t rows = transposed ? shape[0] : 0;
+    switch (stored.type) {
+      case ElementType::f32:
+        view.parts.push_back({stored.data, DType::f32, stored.size(), rows});
+        return;
+      case ElementType::f16:
+        view.parts.push_back({stored.data, DType::f16, stored.size(), rows});
+        return;
+      case ElementType::i8:
+        return dequantize(stored, rows, view);
+      case ElementType::u8:
+      case ElementType::i64:
+        break;
+    }
+    problems_.push_back(fmt::format("{} is of type {}", name, exporter::to_string(stored.type)));
+  }
+
+  /// One scale for each of the table's rows, which are the columns of a transposed weight.
+  void dequantize(const Initializer& stored, std::int64_t transposed_rows, WeightView& view) {
+    const bool transposed = transposed_rows != 0;
+    const std::int64_t channels = transposed ? transposed_rows : stored.shape.front();
+    const auto scale = by_name_.find(stored.name + "_scale");
+    if (scale == by_name_.end() || scale->second->type != ElementType::f32 ||
+        scale->second->shape != Shape{channels}) {
+      problems_.push_back(fmt::format("{}_scale is missing, expected [{}]", stored.name, channels));
+      return;
+    }
+    std::vector<float> scales(static_cast<std::size_t>(channels));
+    scale->second->fill(reinterpret_cast<std::byte*>(scales.data()));
+    Tensor& tensor = storage_->tensors.emplace_back(stored.shape);
+    const std::int64_t columns = stored.size() / stored.shape.front();
+    for (std::int64_t i = 0; i < stored.size(); ++i) {
+      const auto value = static_cast<float>(static_cast<std::int8_t>(stored.data[i]));
+      tensor.data()[i] = value * scales[static_cast<std::size_t>(transposed ? i % columns : i / columns)];
+    }
+    view.parts.push_back(
+        {reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, stored.size(), transposed_rows});
+  }
+
+  std::shared_ptr<const OnnxFile> file_;
+  std::shared_ptr<Storage> storage_;
+  std::map<std::string, const Initializer*> by_name_;
+  std::map<std::string, bool> transposed_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+void require_ours(const OnnxFile& file) {
+  const std::string* format = file.graph.find_metadata(kFormatKey);
+  if (format == nullptr) {
+    throw Error(
+        ErrorCode::model_unsupported,
+        fmt::format(
+            "{}: {}, which holds a graph but not what network it is; Vitrine runs the ONNX files that it "
+            "wrote itself. Pass the checkpoint that it was made from (a folder with config.json), or run "
+            "it with ONNX Runtime",
+            file.path.string(), file.description));
+  }
+  if (*format != kFormat || !file.unsupported.empty()) {
+    throw Error(ErrorCode::model_unsupported,
+                fmt::format("{}: {} of another version of Vitrine (format {}, expected {}){}{}",
+                            file.path.string(), file.description, *format, kFormat,
+                            file.unsupported.empty() ? "" : "; ", file.unsupported));
+  }
+}
+
+Weights read_weights(std::shared_ptr<const OnnxFile> file, const ModelConfig& config) {
+  const auto storage = std::make_shared<Storage>(Storage{file, {}});
+  Weights weights;
+  WeightReader reader(std::move(file), storage);
+  for_each_tensor(config, weights,
+                  [&](const TensorSpec& spec, WeightView& view) { reader.read(spec, view); });
+  reader.finish();
+  weights.storage = storage;
+  return weights;
+}
+
+}  // namespace vit::exporter

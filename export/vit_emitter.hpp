@@ -1,0 +1,85 @@
+// The stages of a network as nodes, in the order in which vit_graph calls them; each takes the name of a
+// value and returns that of its result. Internal to export/.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "export/graph_builder.hpp"
+#include "export/vit_graph.hpp"
+#include "export/weight_storage.hpp"
+
+namespace vit::exporter {
+
+class VitEmitter {
+ public:
+  /// `options` have no defaults left. Both references must outlive the emitter, not the graph.
+  VitEmitter(const ModelConfig& config, const Weights& weights, GraphOptions options,
+             std::int64_t ir_version);
+
+  // Stages: emit_stages.cpp
+  std::string pixel_values();                                ///< [batch, C, H, W], normalised
+  std::string patch_embed(const std::string& pixel_values);  ///< [batch, N, D]
+  std::string embeddings(const std::string& patches);        ///< [batch, T, D], prefix tokens and positions
+  std::string block(std::int64_t index, const std::string& x);  ///< [batch, T, D]
+  std::string final_norm(const std::string& x);                 ///< [batch, T, D]
+  std::string features(const std::string& x);                   ///< [batch, feature size]
+  void head(const std::string& features);                       ///< [batch, K]
+  Graph finish();
+
+ private:
+  std::string attention(const std::string& module, const std::string& x, std::int64_t index);
+  std::string softmax_attention(const std::string& module, const std::vector<std::string>& qkv,
+                                std::int64_t index);
+  std::string mlp(const std::string& module, const std::string& x, const BlockWeights& weights);
+  std::string add_branch(const std::string& module, const std::string& x, const std::string& branch,
+                         const std::string& gamma_name, const WeightView& gamma);
+  std::string pool(const std::string& x);
+
+  // Layers: emit_layers.cpp. `weight` is a name in the table of vit/weights.hpp, without ".weight" where
+  // there is a bias beside it.
+  std::string layer_norm(const std::string& module, const std::string& x, const std::string& weight,
+                         const NormWeights& norm);
+  std::string linear(const std::string& module, const std::string& x, const std::string& weight,
+                     const LinearWeights& linear);
+  /// The same as one node, for a single row of each image: pooler and head.
+  std::string gemm(const std::string& module, const std::string& x, const std::string& weight,
+                   const LinearWeights& linear);
+  std::string mean(const std::string& module, const std::string& x, std::int64_t axis, bool keep);
+  std::string activation(const std::string& module, const std::string& x, Activation function);
+  std::string gelu(const std::string& module, const std::string& x);
+  std::string gelu_tanh(const std::string& module, const std::string& x);
+
+  // Constants: emit_layers.cpp. All return the name of an f32 value.
+  std::string vector(const std::string& name, const WeightView& weight);
+  /// A weight of more than one dimension as it is; f16 in a file of fp16 weights.
+  std::string table(const std::string& name, const StoredWeight& weight);
+  /// [out, in], for Gemm.
+  std::string matrix(const std::string& name, const WeightView& weight);
+  /// [out, in] -> [in, out], for MatMul.
+  std::string transposed(const std::string& name, const WeightView& weight);
+  std::string widened(const std::string& name);
+  std::string dequantized(const std::string& name, const StoredWeight& weight, std::int64_t axis);
+  /// The value rounded to 8 bits and back, where the options give its range.
+  std::string rounded(const std::string& value);
+
+  bool wants(GraphOutput output) const;
+  /// Makes the newest result an output if it is wanted; returns its name from now on.
+  std::string publish(const std::string& value, GraphOutput output, std::vector<Dim> shape,
+                      std::int64_t index = -1);
+  StoredWeight stored(const WeightView& view) const {
+    return {view, weights_.storage, weights_.release_pages};
+  }
+  std::int64_t num_tokens() const { return config_.num_tokens(options_.image_size); }
+
+  const ModelConfig& config_;
+  const Weights& weights_;
+  GraphOptions options_;
+  GraphBuilder builder_;
+  Dim batch_;
+  std::map<std::string, std::string> rounded_;
+};
+
+}  // namespace vit::exporter
