@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -110,6 +111,26 @@ Tensor WeightView::to_tensor() const {
   Tensor tensor(shape);
   copy_to(tensor.data());
   return tensor;
+}
+
+WeightView WeightView::rows(std::int64_t first, std::int64_t count) const {
+  const std::int64_t row = size() / shape.front();
+  WeightView result{shape, {}};
+  result.shape.front() = count;
+  std::int64_t skip = first * row;  // elements still to leave out, then elements still to take
+  std::int64_t take = count * row;
+  for (const WeightPart& part : parts) {
+    const std::int64_t left_out = std::min(skip, part.size);
+    const std::int64_t taken = std::min(take, part.size - left_out);
+    if (taken > 0) result.parts.push_back({part.data + left_out * size_of(part.dtype), part.dtype, taken});
+    skip -= left_out;
+    take -= taken;
+  }
+  return result;
+}
+
+LinearWeights LinearWeights::rows(std::int64_t first, std::int64_t count) const {
+  return {weight.rows(first, count), bias.empty() ? WeightView{} : bias.rows(first, count)};
 }
 
 std::vector<TensorSpec> tensor_table(const ModelConfig& config) {
