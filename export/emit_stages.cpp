@@ -21,20 +21,22 @@ Graph empty_graph(const GraphOptions& options, std::int64_t ir_version) {
   return graph;
 }
 
-/// What is added to the patches behind zeros for the prefix tokens: the class token's row holds token +
-/// position. [1, T, D]
+/// What is added to the patches behind zeros for the prefix tokens, whose rows hold token + position.
+/// [1, T, D]
 StoredWeight token_table(const ModelConfig& config, const Weights& weights, Size2 image) {
-  const auto table = std::make_shared<Tensor>(position_table(config, weights.pos_embed.to_tensor(), image));
-  const Tensor cls_token = weights.cls_token.to_tensor();
-  for (std::int64_t d = 0; d < config.hidden_size; ++d) table->data()[d] += cls_token.data()[d];
+  const bool learned = config.position_embedding != PositionEmbedding::none;
+  const auto table = std::make_shared<Tensor>(
+      position_table(config, learned ? weights.pos_embed.to_tensor() : Tensor(), image));
+  float* row = table->data();
+  for (const WeightView* view : {&weights.cls_token, &weights.dist_token, &weights.reg_token}) {
+    if (view->empty()) continue;
+    const Tensor tokens = view->to_tensor();
+    for (std::int64_t i = 0; i < tokens.size(); ++i) row[i] = tokens.data()[i] + row[i];
+    row += tokens.size();
+  }
   const Shape shape{1, table->shape()[0], table->shape()[1]};
-  return {
-      {shape, {{reinterpret_cast<const std::byte*>(table->data()), DType::f32, table->size()}}}, table, {}};
-}
-
-/// Rows of q, k or v of the fused projection.
-LinearWeights part_of(const LinearWeights& qkv, std::int64_t begin, std::int64_t count) {
-  return {qkv.weight.rows(begin, count), qkv.bias.empty() ? WeightView{} : qkv.bias.rows(begin, count)};
+  const WeightPart part{reinterpret_cast<const std::byte*>(table->data()), DType::f32, table->size()};
+  return {{shape, {part}}, table, {}};
 }
 
 }  // namespace
@@ -92,110 +94,89 @@ std::string VitEmitter::patch_embed(const std::string& pixel_values) {
 }
 
 std::string VitEmitter::embeddings(const std::string& patches) {
-  // Zeros in front, to which the table adds the class token: any batch, without asking for its size.
-  const std::string room = builder_.node(
-      "/embeddings", "Pad", {patches, builder_.ints({0, config_.num_prefix_tokens(), 0, 0, 0, 0})},
-      {{"mode", std::string("constant")}});
-  const std::string tokens = table("pos_embed", token_table(config_, weights_, options_.image_size));
-  return publish(builder_.node("/embeddings", "Add", {room, tokens}), GraphOutput::hidden_states,
-                 {batch_, num_tokens(), config_.hidden_size}, 0);
-}
-
-std::string VitEmitter::block(std::int64_t index, const std::string& x) {
-  const BlockWeights& weights = weights_.blocks[static_cast<std::size_t>(index)];
-  const std::string name = fmt::format("blocks.{}", index);
-  const std::string module = "/" + name;
-  const std::string normed1 = layer_norm(module + "/norm1", x, name + ".norm1", weights.norm1);
-  const std::string attended = attention(name, normed1, index);
-  const std::string y = add_branch(module + "/ls1", x, attended, name + ".ls1.gamma", weights.layer_scale1);
-  const std::string normed2 = layer_norm(module + "/norm2", y, name + ".norm2", weights.norm2);
-  const std::string out =
-      add_branch(module + "/ls2", y, mlp(name, normed2, weights), name + ".ls2.gamma", weights.layer_scale2);
-  return publish(out, GraphOutput::hidden_states, {batch_, num_tokens(), config_.hidden_size}, index + 1);
-}
-
-/// x + γ branch
-std::string VitEmitter::add_branch(const std::string& module, const std::string& x, const std::string& branch,
-                                   const std::string& gamma_name, const WeightView& gamma) {
-  const std::string scaled =
-      gamma.empty() ? branch : builder_.node(module, "Mul", {branch, vector(gamma_name, gamma)});
-  return builder_.node(module, "Add", {x, scaled});
-}
-
-std::string VitEmitter::attention(const std::string& name, const std::string& x, std::int64_t index) {
-  const BlockWeights& weights = weights_.blocks[static_cast<std::size_t>(index)];
-  const std::string module = "/" + name + "/attn";
-  const std::int64_t D = config_.hidden_size;
-  std::vector<std::string> qkv;
-  for (std::int64_t i = 0; i < 3; ++i) {
-    const char part = "qkv"[i];
-    qkv.push_back(linear(fmt::format("{}/{}", module, part), x, fmt::format("{}.attn.{}", name, part),
-                         part_of(weights.qkv, i * D, D)));
+  std::string x = patches;
+  const std::int64_t prefix = config_.num_prefix_tokens();
+  if (prefix > 0) {
+    // Zeros in front, to which the table adds the tokens: any batch, without asking for its size.
+    x = builder_.node("/embeddings", "Pad", {x, builder_.ints({0, prefix, 0, 0, 0, 0})},
+                      {{"mode", std::string("constant")}});
   }
-  const bool fused = builder_.opset() >= 23 && !wants(GraphOutput::attentions);
-  const std::string context =
-      fused ? builder_.node(module, "Attention", qkv,
-                            {{"q_num_heads", config_.num_heads}, {"kv_num_heads", config_.num_heads}})
-            : softmax_attention(module, qkv, index);
-  return linear(module + "/proj", context, name + ".attn.proj", weights.proj);
-}
-
-/// softmax(q kᵀ / √d) v, of q, k, v [batch, T, D]
-std::string VitEmitter::softmax_attention(const std::string& module, const std::vector<std::string>& qkv,
-                                          std::int64_t index) {
-  const std::int64_t h = config_.num_heads;
-  const std::int64_t d = config_.head_size();
-  const auto heads = [&](std::size_t part, Ints perm) {
-    const std::string name = fmt::format("{}/{}", module, "qkv"[part]);
-    const std::string split = builder_.node(name, "Reshape", {qkv[part], builder_.ints({0, 0, h, d})});
-    return builder_.node(name, "Transpose", {split}, {{"perm", std::move(perm)}});
-  };
-  const std::string q = heads(0, {0, 2, 1, 3});   // [batch, h, T, d]
-  const std::string kt = heads(1, {0, 2, 3, 1});  // [batch, h, d, T]
-  const std::string v = heads(2, {0, 2, 1, 3});   // [batch, h, T, d]
-  // On the scores and as Div: what offline optimisers look for to fuse attention.
-  const auto root = static_cast<float>(std::sqrt(static_cast<double>(d)));
-  const std::string scores = builder_.node(
-      module, "Div",
-      {builder_.node(module + "/scores", "MatMul", {q, kt}), builder_.scalar("sqrt_head_size", root)});
-  const std::string probs = publish(builder_.node(module, "Softmax", {scores}, {{"axis", std::int64_t{-1}}}),
-                                    GraphOutput::attentions, {batch_, h, num_tokens(), num_tokens()}, index);
-  const std::string context = builder_.node(module + "/context", "MatMul", {probs, v});
-  const std::string merged = builder_.node(module, "Transpose", {context}, {{"perm", Ints{0, 2, 1, 3}}});
-  return builder_.node(module, "Reshape", {merged, builder_.ints({0, 0, config_.hidden_size})});
-}
-
-std::string VitEmitter::mlp(const std::string& name, const std::string& x, const BlockWeights& weights) {
-  const std::string module = "/" + name + "/mlp";
-  const std::string hidden = linear(module + "/fc1", x, name + ".mlp.fc1", weights.fc1);
-  const std::string active = activation(module + "/act", hidden, config_.activation);
-  return linear(module + "/fc2", active, name + ".mlp.fc2", weights.fc2);
+  if (prefix > 0 || config_.position_embedding != PositionEmbedding::none) {
+    const std::string tokens = table("pos_embed", token_table(config_, weights_, options_.image_size));
+    x = builder_.node("/embeddings", "Add", {x, tokens});
+  }
+  if (config_.pre_norm) x = layer_norm("/norm_pre", x, "norm_pre", weights_.norm_pre);
+  return publish(x, GraphOutput::hidden_states, {batch_, num_tokens(), config_.hidden_size}, 0);
 }
 
 std::string VitEmitter::final_norm(const std::string& x) {
-  return publish(layer_norm("/norm", x, "norm", weights_.norm), GraphOutput::last_hidden_state,
-                 {batch_, num_tokens(), config_.hidden_size});
+  const std::vector<Dim> shape{batch_, num_tokens(), config_.hidden_size};
+  if (config_.final_norm != FinalNorm::before_pooling) {
+    // The last block's output is both; an output has one name.
+    if (!wants(GraphOutput::last_hidden_state) || !wants(GraphOutput::hidden_states))
+      return publish(x, GraphOutput::last_hidden_state, shape);
+    return publish(builder_.node("/norm", "Identity", {x}), GraphOutput::last_hidden_state, shape);
+  }
+  return publish(layer_norm("/norm", x, "norm", weights_.norm), GraphOutput::last_hidden_state, shape);
+}
+
+std::string VitEmitter::token(const std::string& x, std::int64_t index) {
+  return builder_.node("/pool", "Gather", {x, builder_.index(index)}, {{"axis", std::int64_t{1}}});
+}
+
+std::string VitEmitter::patches(const std::string& x) {
+  const std::int64_t prefix = config_.num_prefix_tokens();
+  if (prefix == 0) return x;
+  return builder_.node("/pool", "Slice",
+                       {x, builder_.ints({prefix}), builder_.ints({num_tokens()}), builder_.ints({1})});
 }
 
 std::string VitEmitter::pool(const std::string& x) {
-  const std::string cls =
-      builder_.node("/pool", "Gather", {x, builder_.index(0)}, {{"axis", std::int64_t{1}}});
   switch (config_.pooling) {
     case Pooling::cls:
       break;
+    case Pooling::mean:
+      return mean("/pool", patches(x), 1, false);
     case Pooling::cls_and_mean: {
-      const std::string patches = builder_.node("/pool", "Slice",
-                                                {x, builder_.ints({config_.num_prefix_tokens()}),
-                                                 builder_.ints({num_tokens()}), builder_.ints({1})});
-      return builder_.node("/pool", "Concat", {cls, mean("/pool", patches, 1, false)},
+      const std::string cls = token(x, 0);
+      return builder_.node("/pool", "Concat", {cls, mean("/pool", patches(x), 1, false)},
                            {{"axis", std::int64_t{1}}});
     }
+    case Pooling::attention:
+      return attention_pool(patches(x));
   }
-  return cls;
+  return token(x, 0);
+}
+
+/// A learned query over the patches, then an MLP: vit/attention_pool.cpp.
+std::string VitEmitter::attention_pool(const std::string& x) {
+  const AttentionPoolWeights& pool = weights_.attn_pool;
+  const std::int64_t D = config_.hidden_size;
+  const std::string module = "/attn_pool";
+  // Constants alone, which runtimes compute once. [1, 1, D] -> [1, h, 1, d]
+  const std::string query =
+      linear(module + "/q", vector("attn_pool.latent", pool.latent), "attn_pool.q", pool.q);
+  const std::string q = transpose(module + "/q", split_heads(module + "/q", query), {0, 2, 1, 3});
+  const std::string k = linear(module + "/k", x, "attn_pool.k", pool.kv.rows(0, D));
+  const std::string kt = transpose(module + "/k", split_heads(module + "/k", k), {0, 2, 3, 1});
+  const std::string values = linear(module + "/v", x, "attn_pool.v", pool.kv.rows(D, D));
+  const std::string v = transpose(module + "/v", split_heads(module + "/v", values), {0, 2, 1, 3});
+  const std::string probs = attention_probs(module, q, kt);
+  const std::string context = merge_heads(module, builder_.node(module + "/context", "MatMul", {probs, v}));
+  const std::string pooled =
+      token(linear(module + "/proj", context, "attn_pool.proj", pool.proj), 0);  // [batch, D]
+  const std::string normed = layer_norm(module + "/norm", pooled, "attn_pool.norm", pool.norm);
+  const std::string hidden =
+      activation(module + "/mlp/act", gemm(module + "/mlp/fc1", normed, "attn_pool.mlp.fc1", pool.fc1),
+                 config_.activation);
+  return builder_.node(module, "Add",
+                       {pooled, gemm(module + "/mlp/fc2", hidden, "attn_pool.mlp.fc2", pool.fc2)});
 }
 
 std::string VitEmitter::features(const std::string& x) {
   std::string pooled = pool(x);
+  if (config_.final_norm == FinalNorm::after_pooling)
+    pooled = layer_norm("/fc_norm", pooled, "fc_norm", weights_.norm);
   if (config_.pooler_size > 0) {
     pooled = activation("/pooler/act", gemm("/pooler/dense", pooled, "pooler.dense", weights_.pooler),
                         config_.pooler_activation);
@@ -204,11 +185,16 @@ std::string VitEmitter::features(const std::string& x) {
   return publish(pooled, GraphOutput::features, {batch_, size});
 }
 
-void VitEmitter::head(const std::string& features) {
+void VitEmitter::head(const std::string& features, const std::string& x) {
   if (!wants(GraphOutput::logits) && !wants(GraphOutput::probabilities)) return;
   const std::vector<Dim> shape{batch_, config_.num_classes};
-  const std::string logits =
-      publish(gemm("/head", features, "head", weights_.head), GraphOutput::logits, shape);
+  std::string logits = gemm("/head", features, "head", weights_.head);
+  if (config_.distillation == Distillation::head) {  // the mean of both heads
+    const std::string other = gemm("/head_dist", token(x, 1), "head_dist", weights_.head_dist);
+    const std::string sum = builder_.node("/logits", "Add", {logits, other});
+    logits = builder_.node("/logits", "Mul", {sum, builder_.scalar("half", 0.5F)});
+  }
+  logits = publish(logits, GraphOutput::logits, shape);
   if (!wants(GraphOutput::probabilities)) return;
   const bool softmax = options_.score_function == ScoreFunction::softmax;
   publish(softmax ? builder_.node("/head", "Softmax", {logits}, {{"axis", std::int64_t{-1}}})

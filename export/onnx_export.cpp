@@ -46,13 +46,6 @@ void check_weights(const ModelConfig& config, Weights weights, WeightStorage sto
   });
 }
 
-/// The network that the file holds: made for the image size of the export.
-ModelConfig config_of_file(const ModelConfig& config, const GraphOptions& options) {
-  ModelConfig result = config;
-  if (options.image_size != Size2{}) result.image_size = options.image_size;
-  return result;
-}
-
 /// What was read back is what was meant: every node, name, shape and byte.
 void check_read_back(const Graph& meant, const Graph& found) {
   const auto fail = [](const std::string& what) {
@@ -102,8 +95,8 @@ void verify_numbers(const std::shared_ptr<const OnnxFile>& file, const ModelConf
   const bool exact = graph_options.weights == WeightStorage::fp32;
   const NamedTensors original = run(config, weights);
   const NamedTensors rounded = exact ? NamedTensors{}
-                                     : run(config_of_file(config, graph_options),
-                                           read_weights(file, config_of_file(config, graph_options)));
+                                     : run(graph_config(config, graph_options),
+                                           read_weights(file, graph_config(config, graph_options)));
 
   const GraphRunner runner(graph, threads);
   const std::vector<std::int64_t> batches =

@@ -17,6 +17,13 @@ struct Storage {
   std::vector<Tensor> tensors;
 };
 
+/// Layers that the graph computes in parts: what their names contain, and what those of the parts do.
+const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kSplit{
+    {".attn.qkv.", {".attn.q.", ".attn.k.", ".attn.v."}},
+    {"attn_pool.kv.", {"attn_pool.k.", "attn_pool.v."}},
+    {".mlp.fc1.", {".mlp.fc1_g.", ".mlp.fc1_x."}},
+};
+
 class WeightReader {
  public:
   WeightReader(std::shared_ptr<const OnnxFile> file, std::shared_ptr<Storage> storage)
@@ -28,9 +35,17 @@ class WeightReader {
 
   void read(const TensorSpec& spec, WeightView& view) {
     view.shape = spec.shape;
-    if (spec.name == "cls_token") return zeros(view);  // its row of pos_embed holds it
-    if (const auto at = spec.name.find(".attn.qkv."); at != std::string::npos)
-      return read_qkv(spec, at, view);
+    if (spec.name == "cls_token" || spec.name == "dist_token" || spec.name == "reg_token")
+      return zeros(view);  // their rows of pos_embed hold them
+    for (const auto& [whole, parts] : kSplit) {
+      const std::size_t at = spec.name.find(whole);
+      if (at == std::string::npos || by_name_.contains(spec.name)) continue;
+      Shape shape = spec.shape;
+      shape.front() /= static_cast<std::int64_t>(parts.size());
+      for (const std::string_view part : parts)
+        read_part(std::string(spec.name).replace(at, whole.size(), part), shape, view);
+      return;
+    }
     read_part(spec.name, spec.shape, view);
   }
 
@@ -59,15 +74,6 @@ class WeightReader {
     Tensor& tensor = storage_->tensors.emplace_back(view.shape);
     std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.size()) * sizeof(float));
     view.parts.push_back({reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, tensor.size()});
-  }
-
-  void read_qkv(const TensorSpec& spec, std::size_t at, WeightView& view) {
-    Shape shape = spec.shape;
-    shape.front() /= 3;
-    for (const char part : {'q', 'k', 'v'}) {
-      std::string name = spec.name;
-      read_part(name.replace(at, 10, fmt::format(".attn.{}.", part)), shape, view);
-    }
   }
 
   void read_part(const std::string& name, const Shape& shape, WeightView& view) {

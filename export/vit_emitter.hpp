@@ -23,20 +23,33 @@ class VitEmitter {
   std::string pixel_values();                                ///< [batch, C, H, W], normalised
   std::string patch_embed(const std::string& pixel_values);  ///< [batch, N, D]
   std::string embeddings(const std::string& patches);        ///< [batch, T, D], prefix tokens and positions
-  std::string block(std::int64_t index, const std::string& x);  ///< [batch, T, D]
-  std::string final_norm(const std::string& x);                 ///< [batch, T, D]
-  std::string features(const std::string& x);                   ///< [batch, feature size]
-  void head(const std::string& features);                       ///< [batch, K]
+  std::string block(std::int64_t index, const std::string& x);   ///< [batch, T, D]
+  std::string final_norm(const std::string& x);                  ///< [batch, T, D]
+  std::string features(const std::string& x);                    ///< [batch, feature size]
+  void head(const std::string& features, const std::string& x);  ///< [batch, K]
   Graph finish();
 
  private:
-  std::string attention(const std::string& module, const std::string& x, std::int64_t index);
-  std::string softmax_attention(const std::string& module, const std::vector<std::string>& qkv,
+  // Parts of a block: emit_block.cpp. `name` is the block's: "blocks.3".
+  std::string attention(const std::string& name, const std::string& x, std::int64_t index);
+  std::string softmax_attention(const std::string& module, const std::vector<std::string>& heads,
                                 std::int64_t index);
-  std::string mlp(const std::string& module, const std::string& x, const BlockWeights& weights);
+  std::string mlp(const std::string& name, const std::string& x, const BlockWeights& weights);
   std::string add_branch(const std::string& module, const std::string& x, const std::string& branch,
                          const std::string& gamma_name, const WeightView& gamma);
+  /// [batch, tokens, D] -> [batch, tokens, h, d]
+  std::string split_heads(const std::string& module, const std::string& x);
+  std::string transpose(const std::string& module, const std::string& x, std::vector<std::int64_t> perm);
+  /// [batch, h, tokens, d] -> [batch, tokens, D]
+  std::string merge_heads(const std::string& module, const std::string& x);
+  /// softmax(q kᵀ / √d), of q [batch, h, tokens, d] and kᵀ [batch, h, d, tokens]
+  std::string attention_probs(const std::string& module, const std::string& q, const std::string& kt);
+
+  // Parts of the head: emit_stages.cpp
   std::string pool(const std::string& x);
+  std::string token(const std::string& x, std::int64_t index);
+  std::string patches(const std::string& x);
+  std::string attention_pool(const std::string& x);
 
   // Layers: emit_layers.cpp. `weight` is a name in the table of vit/weights.hpp, without ".weight" where
   // there is a bias beside it.

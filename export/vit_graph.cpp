@@ -98,9 +98,16 @@ Graph vit_graph(const ModelConfig& config, const Weights& weights, const GraphOp
   x = emit.embeddings(x);
   for (std::int64_t i = 0; i < config.num_layers; ++i) x = emit.block(i, x);
   x = emit.final_norm(x);
-  x = emit.features(x);
-  emit.head(x);
+  emit.head(emit.features(x), x);
   return emit.finish();
+}
+
+ModelConfig graph_config(const ModelConfig& config, const GraphOptions& options) {
+  ModelConfig result = config;
+  if (options.image_size != Size2{}) result.image_size = options.image_size;
+  if (config.num_prefix_tokens() > 0 || config.position_embedding != PositionEmbedding::none)
+    result.position_embedding = PositionEmbedding::all_tokens;
+  return result;
 }
 
 std::vector<std::string> quantized_values(const Graph& graph) {

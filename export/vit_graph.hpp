@@ -70,6 +70,10 @@ inline constexpr std::array<std::pair<std::int64_t, std::int64_t>, 4> kOpsets{
 /// invalid_argument (an opset, batch, image size or output that cannot be).
 Graph vit_graph(const ModelConfig& config, const Weights& weights, const GraphOptions& options);
 
+/// The network that such a graph holds: made for the image size of the export, every token with a row in the
+/// position table.
+ModelConfig graph_config(const ModelConfig& config, const GraphOptions& options);
+
 /// The names of the values that ActivationRanges must have for vit_graph's linear layers: inputs and results.
 std::vector<std::string> quantized_values(const Graph& graph);
 

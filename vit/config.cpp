@@ -22,6 +22,30 @@ void check_range(std::string_view field, std::int64_t value, std::int64_t least,
   }
 }
 
+/// Throws where one part of the network needs another.
+void check_parts(const ModelConfig& config) {
+  const auto need = [](bool there, std::string_view part, std::string_view value, std::string_view needed) {
+    if (there) return;
+    throw Error(ErrorCode::config_invalid, fmt::format("{} {} needs {}", part, value, needed));
+  };
+  const bool reads_class_token = config.pooling == Pooling::cls || config.pooling == Pooling::cls_and_mean;
+  need(config.class_token || !reads_class_token, "pooling", to_string(config.pooling), "a class token");
+  need(config.pooling != Pooling::attention || config.mlp == Mlp::plain, "pooling", "attention",
+       "a plain MLP");
+  // Norms, pooler and residual stream are D wide.
+  const bool wide = config.feature_size() != config.hidden_size;
+  need(!wide || config.final_norm != FinalNorm::after_pooling, "the norm", "after_pooling",
+       "features of hidden_size");
+  if (config.distillation == Distillation::none) return;
+  const std::string_view distillation = to_string(config.distillation);
+  need(config.class_token, "distillation", distillation, "a class token");
+  if (config.distillation != Distillation::head) return;
+  need(config.num_classes > 0, "distillation", distillation, "classes");
+  need(config.pooling == Pooling::cls, "distillation", distillation, "pooling cls");
+  need(config.final_norm == FinalNorm::before_pooling, "distillation", distillation,
+       "the norm before the pooling");
+}
+
 }  // namespace
 
 std::string_view to_string(Activation activation) {
@@ -50,8 +74,60 @@ std::string_view to_string(Pooling pooling) {
   switch (pooling) {
     case Pooling::cls:
       return "cls";
+    case Pooling::mean:
+      return "mean";
     case Pooling::cls_and_mean:
       return "cls_and_mean";
+    case Pooling::attention:
+      return "attention";
+  }
+  return "?";
+}
+
+std::string_view to_string(FinalNorm norm) {
+  switch (norm) {
+    case FinalNorm::before_pooling:
+      return "before_pooling";
+    case FinalNorm::after_pooling:
+      return "after_pooling";
+    case FinalNorm::none:
+      return "none";
+  }
+  return "?";
+}
+
+std::string_view to_string(Mlp mlp) {
+  switch (mlp) {
+    case Mlp::plain:
+      return "plain";
+    case Mlp::gated:
+      return "gated";
+  }
+  return "?";
+}
+
+std::string_view to_string(Distillation distillation) {
+  switch (distillation) {
+    case Distillation::none:
+      return "none";
+    case Distillation::token:
+      return "token";
+    case Distillation::head:
+      return "head";
+  }
+  return "?";
+}
+
+std::string_view to_string(PositionEmbedding positions) {
+  switch (positions) {
+    case PositionEmbedding::all_tokens:
+      return "all_tokens";
+    case PositionEmbedding::class_and_patches:
+      return "class_and_patches";
+    case PositionEmbedding::patches:
+      return "patches";
+    case PositionEmbedding::none:
+      return "none";
   }
   return "?";
 }
@@ -60,8 +136,23 @@ std::string_view to_string(PositionResampling resampling) {
   switch (resampling) {
     case PositionResampling::bicubic:
       return "bicubic";
+    case PositionResampling::bicubic_antialias:
+      return "bicubic_antialias";
   }
   return "?";
+}
+
+std::int64_t ModelConfig::num_prefix_positions() const {
+  switch (position_embedding) {
+    case PositionEmbedding::all_tokens:
+      return num_prefix_tokens();
+    case PositionEmbedding::class_and_patches:
+      return class_token ? 1 : 0;
+    case PositionEmbedding::patches:
+    case PositionEmbedding::none:
+      break;
+  }
+  return 0;
 }
 
 void ModelConfig::validate() const {
@@ -88,12 +179,14 @@ void ModelConfig::validate() const {
         fmt::format("hidden_size {} is not a multiple of num_attention_heads {}", hidden_size, num_heads));
   }
   check_range("intermediate_size", mlp_size, 1, kMaxDim);
+  check_range("number of registers", num_registers, 0, 4096);
   check_range("number of labels", num_classes, 0, kMaxDim);
   check_range("pooler_output_size", pooler_size, 0, kMaxDim);
   if (!std::isfinite(layer_norm_eps) || layer_norm_eps < 0) {
     throw Error(ErrorCode::config_invalid,
                 fmt::format("layer_norm_eps is {}, expected a number that is not negative", layer_norm_eps));
   }
+  check_parts(*this);
 }
 
 void ModelConfig::validate_image(Size2 image) const {

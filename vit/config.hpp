@@ -30,17 +30,56 @@ enum class Activation {
 /// "gelu", "gelu_tanh", …: the enumerator's name.
 std::string_view to_string(Activation activation);
 
-/// What the head is given, all of it after the final layer norm.
+/// What the head is given.
 enum class Pooling {
   cls,           ///< the class token, [B, D]
+  mean,          ///< mean of the patch tokens, [B, D]
   cls_and_mean,  ///< class token ⊕ mean of the patch tokens, [B, 2 D] (DINOv2's linear head)
+  attention,     ///< what a learned query attends to in the patch tokens, [B, D] (Zhai et al. 2022, "MAP")
 };
 
 std::string_view to_string(Pooling pooling);
 
+/// Where the last layer norm stands.
+enum class FinalNorm {
+  before_pooling,  ///< over all tokens; what Session calls last_hidden_state is normed
+  after_pooling,   ///< over the pooled vector only (timm's fc_norm)
+  none,
+};
+
+std::string_view to_string(FinalNorm norm);
+
+/// The feed-forward half of a block.
+enum class Mlp {
+  plain,  ///< W2 act(W1 x)
+  gated,  ///< W2 (act(Wg x) ⊙ Wu x); fc1 holds the rows of Wg, then those of Wu (SwiGLU, Shazeer 2020)
+};
+
+std::string_view to_string(Mlp mlp);
+
+/// The second token of DeiT (Touvron et al. 2021, arXiv:2012.12877, section 4).
+enum class Distillation {
+  none,
+  token,  ///< takes part in attention, nothing reads it in the end
+  head,   ///< has a head of its own; the logits are the mean of both heads
+};
+
+std::string_view to_string(Distillation distillation);
+
+/// Which tokens the table of learned positions has a row for; prefix tokens first, as they stand.
+enum class PositionEmbedding {
+  all_tokens,
+  class_and_patches,  ///< registers have none (DINOv2 with registers)
+  patches,            ///< prefix tokens have none (timm's no_embed_class)
+  none,               ///< no table
+};
+
+std::string_view to_string(PositionEmbedding positions);
+
 /// How a position table made for one grid of patches serves another.
 enum class PositionResampling {
   bicubic,  ///< torch.nn.functional.interpolate(mode="bicubic", align_corners=False), a = −0.75, no antialias
+  bicubic_antialias,  ///< the same with antialias=True: a = −0.5, the kernel as wide as what it shrinks
 };
 
 std::string_view to_string(PositionResampling resampling);
@@ -53,13 +92,23 @@ struct ModelConfig {
   std::int64_t hidden_size = 768;  ///< D
   std::int64_t num_layers = 12;    ///< L
   std::int64_t num_heads = 12;     ///< h, divides D
-  std::int64_t mlp_size = 3072;    ///< F
+  std::int64_t mlp_size = 3072;    ///< F, what fc2 reads
   Activation activation = Activation::gelu;
   float layer_norm_eps = 1e-12F;
+  bool patch_bias = true;
   bool qkv_bias = true;
+  bool qk_norm = false;      ///< layer norm over each head of q and k, behind their bias
   bool layer_scale = false;  ///< per-channel factor on both branches of a block (Touvron et al. 2021)
-  PositionResampling position_resampling = PositionResampling::bicubic;
+  Mlp mlp = Mlp::plain;
 
+  bool class_token = true;
+  Distillation distillation = Distillation::none;  ///< its token stands behind the class token
+  std::int64_t num_registers = 0;  ///< learned tokens behind those (Darcet et al. 2023, arXiv:2309.16588)
+  PositionEmbedding position_embedding = PositionEmbedding::all_tokens;
+  PositionResampling position_resampling = PositionResampling::bicubic;
+  bool pre_norm = false;  ///< a layer norm between the embeddings and the first block (CLIP)
+
+  FinalNorm final_norm = FinalNorm::before_pooling;
   Pooling pooling = Pooling::cls;
   std::int64_t num_classes = 0;  ///< K; 0: a backbone without a classification head
   std::int64_t pooler_size = 0;  ///< width of the pooler (dense + activation on the class token); 0: none
@@ -71,8 +120,12 @@ struct ModelConfig {
   Size2 grid(Size2 image) const { return {image.height / patch_size.height, image.width / patch_size.width}; }
   /// N of an image
   std::int64_t num_patches(Size2 image) const { return grid(image).height * grid(image).width; }
-  /// Tokens in front of the patches: the class token.
-  std::int64_t num_prefix_tokens() const { return 1; }
+  /// Tokens in front of the patches: class token, distillation token, registers.
+  std::int64_t num_prefix_tokens() const {
+    return (class_token ? 1 : 0) + (distillation == Distillation::none ? 0 : 1) + num_registers;
+  }
+  /// How many of them, counted from the first, have a row in the position table.
+  std::int64_t num_prefix_positions() const;
   /// T of an image
   std::int64_t num_tokens(Size2 image) const { return num_prefix_tokens() + num_patches(image); }
   /// Width of what the head is given.

@@ -1,17 +1,37 @@
 #include "vit/encoder_block.hpp"
 
 namespace vit {
+namespace {
+
+/// A gate brings the activation itself.
+backend::Epilogue fc1_epilogue(const ModelConfig& config) {
+  if (config.mlp == Mlp::gated) return {.activation = {}, .multiply = true};
+  return {.activation = config.activation};
+}
+
+}  // namespace
 
 EncoderBlock::EncoderBlock(backend::Context& context, const ModelConfig& config, const PackedBlock& like,
                            std::int64_t batch, std::int64_t tokens, bool attention_maps)
     : batch_(batch),
       attention_maps_(attention_maps),
+      head_rows_{batch * tokens, 3 * config.hidden_size, config.num_heads, config.head_size()},
+      epsilon_(config.layer_norm_eps),
       norm_(context, batch * tokens, config.hidden_size, config.layer_norm_eps),
       qkv_(context, batch * tokens, like.qkv),
       attention_(context, {tokens, config.num_heads, config.head_size()}, attention_maps),
       proj_(context, batch * tokens, like.proj, {.activation = {}, .accumulate = true}),
-      fc1_(context, batch * tokens, like.fc1, {.activation = config.activation}),
-      fc2_(context, batch * tokens, like.fc2, {.activation = {}, .accumulate = true}) {}
+      fc1_(context, batch * tokens, like.fc1, fc1_epilogue(config)),
+      fc2_(context, batch * tokens, like.fc2, {.activation = {}, .accumulate = true}) {
+  if (like.gate)
+    gate_.emplace(context, batch * tokens, *like.gate, backend::Epilogue{.activation = config.activation});
+}
+
+void EncoderBlock::norm_heads(const PackedBlock& weights, float* qkv) const {
+  const std::int64_t D = head_rows_.heads * head_rows_.head_size;
+  backend::normalise_heads(qkv, head_rows_, *weights.q_norm, epsilon_);      // q, with 1/√d
+  backend::normalise_heads(qkv + D, head_rows_, *weights.k_norm, epsilon_);  // k
+}
 
 void EncoderBlock::forward(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                            Observer* observer) {
@@ -24,8 +44,9 @@ void EncoderBlock::forward(const PackedBlock& weights, std::int64_t index, Works
   const std::int64_t context_stride = workspace.context.size() / batch_;
   const std::int64_t scores_stride = attention_maps_ ? attention_.scores_size() : 0;
 
-  norm_.run(x, weights.norm1, normed);         // normed = LayerNorm1(x)
-  qkv_.run(normed, weights.qkv, qkv);          // qkv = normed Wqkvᵀ + b
+  norm_.run(x, weights.norm1, normed);  // normed = LayerNorm1(x)
+  qkv_.run(normed, weights.qkv, qkv);   // qkv = normed Wqkvᵀ + b
+  if (weights.q_norm) norm_heads(weights, qkv);
   for (std::int64_t b = 0; b < batch_; ++b) {  // context = softmax(q kᵀ / √d) v
     attention_.run(qkv + b * qkv_stride, workspace.scores.data() + b * scores_stride,
                    context + b * context_stride);
@@ -34,17 +55,25 @@ void EncoderBlock::forward(const PackedBlock& weights, std::int64_t index, Works
     observer->on_stage(Stage::attention_probs, index, workspace.maps_view);
   proj_.run(context, weights.proj, x);  // x = x + γ₁ (context Wprojᵀ + b)
   norm_.run(x, weights.norm2, normed);  // normed = LayerNorm2(x)
-  fc1_.run(normed, weights.fc1, mlp);   // mlp = act(normed W1ᵀ + b1)
-  fc2_.run(mlp, weights.fc2, x);        // x = x + γ₂ (mlp W2ᵀ + b2)
+  if (weights.gate) {
+    float* const gate = workspace.gate.data();       // [B, T, F]
+    gate_->run(normed, *weights.gate, gate);         // gate = act(normed Wgᵀ + bg)
+    fc1_.run_times(gate, normed, weights.fc1, mlp);  // mlp = gate ⊙ (normed Wuᵀ + bu)
+  } else {
+    fc1_.run(normed, weights.fc1, mlp);  // mlp = act(normed W1ᵀ + b1)
+  }
+  fc2_.run(mlp, weights.fc2, x);  // x = x + γ₂ (mlp W2ᵀ + b2)
   if (observer != nullptr) observer->on_stage(Stage::block, index, workspace.hidden_view);
 }
 
 std::vector<std::string> EncoderBlock::kernels() const {
   const std::vector<std::string> attention = attention_.kernels();
-  return {"blocks.norm  " + norm_.kernel(),       "blocks.attn.qkv  " + qkv_.kernel(),
-          "blocks.attn.scores  " + attention[0],  "blocks.attn.softmax  " + attention[1],
-          "blocks.attn.context  " + attention[2], "blocks.attn.proj  " + proj_.kernel(),
-          "blocks.mlp.fc1  " + fc1_.kernel(),     "blocks.mlp.fc2  " + fc2_.kernel()};
+  std::vector<std::string> all{"blocks.norm  " + norm_.kernel(),       "blocks.attn.qkv  " + qkv_.kernel(),
+                               "blocks.attn.scores  " + attention[0],  "blocks.attn.softmax  " + attention[1],
+                               "blocks.attn.context  " + attention[2], "blocks.attn.proj  " + proj_.kernel(),
+                               "blocks.mlp.fc1  " + fc1_.kernel(),     "blocks.mlp.fc2  " + fc2_.kernel()};
+  if (gate_) all.push_back("blocks.mlp.gate  " + gate_->kernel());
+  return all;
 }
 
 }  // namespace vit

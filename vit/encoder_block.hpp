@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "vit/backend/attention.hpp"
+#include "vit/backend/head_norm.hpp"
 #include "vit/backend/layer_norm.hpp"
 #include "vit/backend/linear.hpp"
 #include "vit/observer.hpp"
@@ -25,12 +29,18 @@ class EncoderBlock {
   std::vector<std::string> kernels() const;
 
  private:
+  /// qkv [B, T, 3, h, d]: q and k of every head normed in place.
+  void norm_heads(const PackedBlock& weights, float* qkv) const;
+
   std::int64_t batch_;
   bool attention_maps_;
+  backend::HeadRows head_rows_;  // of q or k in qkv, all images
+  float epsilon_;
   backend::LayerNorm norm_;
   backend::Linear qkv_;
   backend::Attention attention_;
   backend::Linear proj_;
+  std::optional<backend::Linear> gate_;
   backend::Linear fc1_;
   backend::Linear fc2_;
 };

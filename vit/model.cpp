@@ -37,8 +37,13 @@ void check_weights(const ModelConfig& config, Weights& weights) {
   });
   // What is there must be wanted: packing goes by what it finds.
   ModelConfig everything = config;
-  everything.qkv_bias = everything.layer_scale = true;
-  everything.pooler_size = everything.num_classes = 1;
+  everything.patch_bias = everything.qkv_bias = everything.layer_scale = everything.qk_norm = true;
+  everything.class_token = everything.pre_norm = true;
+  everything.distillation = Distillation::head;
+  everything.position_embedding = PositionEmbedding::all_tokens;
+  everything.final_norm = FinalNorm::before_pooling;
+  everything.pooling = Pooling::attention;
+  everything.num_registers = everything.pooler_size = everything.num_classes = 1;
   for_each_tensor(everything, weights, [&](const TensorSpec& spec, const WeightView& view) {
     if (!view.empty() && !expected.contains(&view)) {
       refuse(fmt::format("tensor {} has shape {}, expected none: by its config the network does without",
@@ -47,11 +52,15 @@ void check_weights(const ModelConfig& config, Weights& weights) {
   });
 }
 
-/// 1/√d for the rows of q, 1 for those of k and v.
+float query_factor(const ModelConfig& config) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_size())));
+}
+
+/// 1/√d for the rows of q, 1 for those of k and v. Where q is normed first, its norm has the factor.
 std::vector<float> query_scale(const ModelConfig& config) {
+  if (config.qk_norm) return {};
   std::vector<float> scale(static_cast<std::size_t>(3 * config.hidden_size), 1.0F);
-  const auto factor = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_size())));
-  std::fill_n(scale.begin(), config.hidden_size, factor);
+  std::fill_n(scale.begin(), config.hidden_size, query_factor(config));
   return scale;
 }
 
@@ -64,12 +73,59 @@ std::vector<float> layer_scale(const WeightView& gamma) {
 PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block, std::int64_t rows) {
   using backend::NormParameters;
   using backend::PackedLinear;
-  return {NormParameters(block.norm1),
-          PackedLinear(block.qkv, rows, query_scale(config)),
-          PackedLinear(block.proj, rows, layer_scale(block.layer_scale1)),
-          NormParameters(block.norm2),
-          PackedLinear(block.fc1, rows),
-          PackedLinear(block.fc2, rows, layer_scale(block.layer_scale2))};
+  const bool gated = config.mlp == Mlp::gated;
+  const std::int64_t F = config.mlp_size;
+  PackedBlock packed{NormParameters(block.norm1),
+                     PackedLinear(block.qkv, rows, query_scale(config)),
+                     std::nullopt,
+                     std::nullopt,
+                     PackedLinear(block.proj, rows, layer_scale(block.layer_scale1)),
+                     NormParameters(block.norm2),
+                     std::nullopt,
+                     PackedLinear(gated ? block.fc1.rows(F, F) : block.fc1, rows),
+                     PackedLinear(block.fc2, rows, layer_scale(block.layer_scale2))};
+  if (gated) packed.gate.emplace(block.fc1.rows(0, F), rows);
+  if (config.qk_norm) {
+    packed.q_norm.emplace(block.q_norm, query_factor(config));
+    packed.k_norm.emplace(block.k_norm);
+  }
+  return packed;
+}
+
+/// [prefix tokens, D]
+Tensor prefix_tokens(const ModelConfig& config, const Weights& weights) {
+  Tensor prefix({config.num_prefix_tokens(), config.hidden_size});
+  float* next = prefix.data();
+  for (const WeightView* token : {&weights.cls_token, &weights.dist_token, &weights.reg_token}) {
+    if (token->empty()) continue;
+    token->copy_to(next);
+    next += token->size();
+  }
+  return prefix;
+}
+
+/// (latent Wqᵀ + b) / √d, summed in double: done once.
+Tensor latent_query(const ModelConfig& config, const AttentionPoolWeights& pool) {
+  const std::int64_t D = config.hidden_size;
+  const Tensor latent = pool.latent.to_tensor();
+  const Tensor weight = pool.q.weight.to_tensor();
+  const Tensor bias = pool.q.bias.to_tensor();
+  Tensor q({D});
+  for (std::int64_t i = 0; i < D; ++i) {
+    const float* row = weight.data() + i * D;
+    auto sum = static_cast<double>(bias.data()[i]);
+    for (std::int64_t j = 0; j < D; ++j)
+      sum += static_cast<double>(row[j]) * static_cast<double>(latent.data()[j]);
+    q.data()[i] = static_cast<float>(sum / std::sqrt(static_cast<double>(config.head_size())));
+  }
+  return q;
+}
+
+PackedAttentionPool pack_attention_pool(const ModelConfig& config, const AttentionPoolWeights& pool,
+                                        std::int64_t rows) {
+  using backend::PackedLinear;
+  return {latent_query(config, pool),         PackedLinear(pool.kv, rows), PackedLinear(pool.proj, 1),
+          backend::NormParameters(pool.norm), PackedLinear(pool.fc1, 1),   PackedLinear(pool.fc2, 1)};
 }
 
 }  // namespace
@@ -79,19 +135,28 @@ Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
   check_weights(config_, weights);
   const backend::ThreadScope threads(backend::available_threads());
   const std::int64_t rows = config_.num_tokens(config_.image_size);
-  packed_.reset(new Packed{weights.cls_token.to_tensor(),
-                           weights.pos_embed.to_tensor(),
+  packed_.reset(new Packed{prefix_tokens(config_, weights),
+                           {},
                            backend::PatchKernel(weights.patch_embed),
                            {},
-                           backend::NormParameters(weights.norm),
-                           std::nullopt,
-                           std::nullopt});
+                           {},
+                           {},
+                           {},
+                           {},
+                           {},
+                           {}});
+  if (!weights.pos_embed.empty()) packed_->pos_embed = weights.pos_embed.to_tensor();
+  if (config_.pre_norm) packed_->norm_pre.emplace(weights.norm_pre);
   for (const BlockWeights& block : weights.blocks) {
     packed_->blocks.push_back(pack_block(config_, block, rows));
     if (weights.release_pages) weights.release_pages();
   }
+  if (config_.final_norm != FinalNorm::none) packed_->norm.emplace(weights.norm);
+  if (config_.pooling == Pooling::attention)
+    packed_->attn_pool.emplace(pack_attention_pool(config_, weights.attn_pool, rows));
   if (config_.pooler_size > 0) packed_->pooler.emplace(weights.pooler, 1);
   if (config_.num_classes > 0) packed_->head.emplace(weights.head, 1);
+  if (config_.distillation == Distillation::head) packed_->head_dist.emplace(weights.head_dist, 1);
 }
 
 Model::~Model() = default;

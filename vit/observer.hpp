@@ -9,10 +9,10 @@ namespace vit {
 
 /// Boundaries between the stages of the forward pass, in the order in which they are reached.
 enum class Stage {
-  embeddings,         ///< patches + class token + positions, into the first block   [B, T, D]
+  embeddings,         ///< tokens + positions, normed if so, into the first block      [B, T, D]
   attention_probs,    ///< softmax(q kᵀ / √d) of a block                              [B, h, T, T]
   block,              ///< output of a block, before any final norm                   [B, T, D]
-  last_hidden_state,  ///< after the final layer norm                                 [B, T, D]
+  last_hidden_state,  ///< after the final layer norm, if it comes before the pooling [B, T, D]
   features,           ///< what the head is given, or a headless model's answer       [B, feature size]
   logits,             ///< [B, K]
 };

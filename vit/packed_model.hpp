@@ -13,21 +13,36 @@ namespace vit {
 
 struct PackedBlock {
   backend::NormParameters norm1;
-  backend::PackedLinear qkv;   ///< [3 D, D], rows of q scaled by 1/√d
-  backend::PackedLinear proj;  ///< [D, D], rows scaled by the first layer scale
+  backend::PackedLinear qkv;  ///< [3 D, D], rows of q scaled by 1/√d unless a norm comes between
+  std::optional<backend::NormParameters> q_norm;  ///< [d], scaled by 1/√d
+  std::optional<backend::NormParameters> k_norm;  ///< [d]
+  backend::PackedLinear proj;                     ///< [D, D], rows scaled by the first layer scale
   backend::NormParameters norm2;
-  backend::PackedLinear fc1;  ///< [F, D]
-  backend::PackedLinear fc2;  ///< [D, F], rows scaled by the second layer scale
+  std::optional<backend::PackedLinear> gate;  ///< [F, D]
+  backend::PackedLinear fc1;                  ///< [F, D]
+  backend::PackedLinear fc2;                  ///< [D, F], rows scaled by the second layer scale
+};
+
+struct PackedAttentionPool {
+  Tensor q;  ///< [h, d]: (latent Wqᵀ + b) / √d, the same for every image
+  backend::PackedLinear kv;
+  backend::PackedLinear proj;
+  backend::NormParameters norm;
+  backend::PackedLinear fc1;
+  backend::PackedLinear fc2;
 };
 
 struct Model::Packed {
-  Tensor cls_token;
-  Tensor pos_embed;
+  Tensor prefix;     ///< [prefix tokens, D]: class token, distillation token, registers
+  Tensor pos_embed;  ///< empty without a table
   backend::PatchKernel patch_embed;
+  std::optional<backend::NormParameters> norm_pre;
   std::vector<PackedBlock> blocks;
-  backend::NormParameters norm;
+  std::optional<backend::NormParameters> norm;  ///< the final one, wherever it stands
+  std::optional<PackedAttentionPool> attn_pool;
   std::optional<backend::PackedLinear> pooler;
   std::optional<backend::PackedLinear> head;
+  std::optional<backend::PackedLinear> head_dist;
 };
 
 }  // namespace vit

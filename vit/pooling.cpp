@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "vit/error.hpp"
+
 namespace vit {
 namespace {
 
@@ -29,16 +31,36 @@ void patch_mean(const float* tokens, std::int64_t T, std::int64_t D, std::int64_
 
 }  // namespace
 
-void pool(const ModelConfig& config, const Tensor& hidden_states, Tensor& pooled) {
-  const std::int64_t B = hidden_states.shape()[0];
-  const std::int64_t T = hidden_states.shape()[1];
-  const std::int64_t D = hidden_states.shape()[2];
+void pool(const ModelConfig& config, const ConstTensorView& states, Tensor& pooled) {
+  const std::int64_t B = states.shape[0];
+  const std::int64_t T = states.shape[1];
+  const std::int64_t D = states.shape[2];
+  const std::int64_t prefix = config.num_prefix_tokens();
   for (std::int64_t b = 0; b < B; ++b) {
-    const float* tokens = hidden_states.data() + b * T * D;
+    const float* tokens = states.data + b * T * D;
     float* row = pooled.data() + b * config.feature_size();
-    std::copy_n(tokens, D, row);  // the class token comes first in every kind of pooling so far
-    if (config.pooling == Pooling::cls_and_mean)
-      patch_mean(tokens, T, D, config.num_prefix_tokens(), row + D);
+    switch (config.pooling) {
+      case Pooling::cls:
+        std::copy_n(tokens, D, row);
+        break;
+      case Pooling::mean:
+        patch_mean(tokens, T, D, prefix, row);
+        break;
+      case Pooling::cls_and_mean:
+        std::copy_n(tokens, D, row);
+        patch_mean(tokens, T, D, prefix, row + D);
+        break;
+      case Pooling::attention:
+        throw Error(ErrorCode::internal, "attention pooling is no reduction");
+    }
+  }
+}
+
+void take_token(const ConstTensorView& states, std::int64_t token, Tensor& taken) {
+  const std::int64_t D = states.shape[2];
+  const std::int64_t per_image = states.shape[1] * D;
+  for (std::int64_t b = 0; b < states.shape[0]; ++b) {
+    std::copy_n(states.data + b * per_image + token * D, D, taken.data() + b * D);
   }
 }
 

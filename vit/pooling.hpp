@@ -1,12 +1,17 @@
 // Token states -> the vector that the head is given. Internal to vit/.
 #pragma once
 
+#include <cstdint>
+
 #include "vit/config.hpp"
 #include "vit/tensor.hpp"
 
 namespace vit {
 
-/// hidden_states [B, T, D] after the final norm -> pooled [B, feature size] by config.pooling.
-void pool(const ModelConfig& config, const Tensor& hidden_states, Tensor& pooled);
+/// states [B, T, D] -> pooled [B, feature size] by config.pooling; attention pooling is AttentionPool's.
+void pool(const ModelConfig& config, const ConstTensorView& states, Tensor& pooled);
+
+/// taken [B, D] = states[:, token]
+void take_token(const ConstTensorView& states, std::int64_t token, Tensor& taken);
 
 }  // namespace vit

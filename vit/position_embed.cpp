@@ -1,58 +1,91 @@
 #include "vit/position_embed.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <span>
 #include <vector>
 
 namespace vit {
 namespace {
 
-/// Where a destination row (or column) reads: four source rows and their weights.
-struct CubicTap {
-  std::array<std::int64_t, 4> index;
-  std::array<double, 4> weight;
+/// Where a destination row (or column) reads: source rows and their weights, which add up to 1.
+struct Taps {
+  std::vector<std::int64_t> index;
+  std::vector<double> weight;
 };
 
-/// Keys' cubic convolution with a = −0.75 (PyTorch's; Pillow and OpenCV's docs differ), half-pixel centres,
-/// source rows beyond the edge repeated, no antialias however much it shrinks.
-std::vector<CubicTap> cubic_taps(std::int64_t from, std::int64_t to) {
+/// Keys' cubic convolution kernel (1981, equation 15) at distance x from its centre.
+double cubic(double a, double x) {
+  x = std::abs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+// PyTorch computes the ratio and the centres in float32, which moves the taps of large tables by a visible
+// 1e-6. Centres are those of pixels: i + 1/2.
+float source_ratio(std::int64_t from, std::int64_t to) {
+  return static_cast<float>(from) / static_cast<float>(to);
+}
+
+/// a = −0.75 (PyTorch's; Pillow and OpenCV's docs differ), source rows beyond the edge repeated, always four
+/// taps however much it shrinks.
+std::vector<Taps> cubic_taps(std::int64_t from, std::int64_t to) {
   constexpr double a = -0.75;
-  const auto near = [](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };       // |x| <= 1
-  const auto far = [](double x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };  // 1 < |x| < 2
-  // PyTorch computes the ratio in float32, which moves the taps of large tables by a visible 1e-6.
-  const float ratio = static_cast<float>(from) / static_cast<float>(to);
-  std::vector<CubicTap> taps(static_cast<std::size_t>(to));
+  const float ratio = source_ratio(from, to);
+  std::vector<Taps> taps(static_cast<std::size_t>(to));
   for (std::int64_t i = 0; i < to; ++i) {
     const float centre = ratio * (static_cast<float>(i) + 0.5F) - 0.5F;
     const float floor = std::floor(centre);
-    const double t = static_cast<double>(centre - floor);
-    CubicTap& tap = taps[static_cast<std::size_t>(i)];
-    tap.weight = {far(t + 1), near(t), near(1 - t), far(2 - t)};
-    for (std::size_t k = 0; k < 4; ++k) {
-      tap.index[k] = std::clamp<std::int64_t>(
-          static_cast<std::int64_t>(floor) - 1 + static_cast<std::int64_t>(k), 0, from - 1);
+    const auto t = static_cast<double>(centre - floor);
+    Taps& tap = taps[static_cast<std::size_t>(i)];
+    tap.weight = {cubic(a, t + 1), cubic(a, t), cubic(a, 1 - t), cubic(a, 2 - t)};
+    for (std::int64_t k = -1; k < 3; ++k) {
+      tap.index.push_back(std::clamp<std::int64_t>(static_cast<std::int64_t>(floor) + k, 0, from - 1));
     }
   }
   return taps;
 }
 
-/// src [from.height, from.width, D] -> dst [to.height, to.width, D]
-void resample_bicubic(const float* src, Size2 from, float* dst, Size2 to, std::int64_t D) {
-  const std::vector<CubicTap> rows = cubic_taps(from.height, to.height);
-  const std::vector<CubicTap> columns = cubic_taps(from.width, to.width);
-  std::vector<double> sum(static_cast<std::size_t>(D));
-  for (const CubicTap& row : rows) {
-    for (const CubicTap& column : columns) {
+/// antialias=True: a = −0.5 as in Pillow, the kernel stretched by the ratio where it shrinks, cut at the
+/// edges and normalised (PyTorch's _upsample_bicubic2d_aa).
+std::vector<Taps> antialiased_taps(std::int64_t from, std::int64_t to) {
+  constexpr double a = -0.5;
+  const auto ratio = static_cast<double>(source_ratio(from, to));
+  const double stretch = std::max(ratio, 1.0);
+  std::vector<Taps> taps(static_cast<std::size_t>(to));
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double centre = ratio * (static_cast<double>(i) + 0.5);
+    const auto begin = std::max<std::int64_t>(static_cast<std::int64_t>(centre - 2 * stretch + 0.5), 0);
+    const auto end = std::min<std::int64_t>(static_cast<std::int64_t>(centre + 2 * stretch + 0.5), from);
+    Taps& tap = taps[static_cast<std::size_t>(i)];
+    double total = 0;
+    for (std::int64_t j = begin; j < end; ++j) {
+      tap.index.push_back(j);
+      tap.weight.push_back(cubic(a, (static_cast<double>(j) + 0.5 - centre) / stretch));
+      total += tap.weight.back();
+    }
+    for (double& weight : tap.weight) weight /= total;
+  }
+  return taps;
+}
+
+/// src [rows, columns, D] by the taps of both axes -> dst
+void resample(const float* src, std::int64_t width, const std::vector<Taps>& rows,
+              const std::vector<Taps>& columns, std::span<float> dst) {
+  const std::size_t D = dst.size() / (rows.size() * columns.size());
+  std::vector<double> sum(D);
+  float* next = dst.data();
+  for (const Taps& row : rows) {
+    for (const Taps& column : columns) {
       std::fill(sum.begin(), sum.end(), 0.0);
-      for (std::size_t y = 0; y < 4; ++y) {
-        for (std::size_t x = 0; x < 4; ++x) {
+      for (std::size_t y = 0; y < row.index.size(); ++y) {
+        for (std::size_t x = 0; x < column.index.size(); ++x) {
           const double weight = row.weight[y] * column.weight[x];
-          const float* token = src + (row.index[y] * from.width + column.index[x]) * D;
-          for (std::size_t d = 0; d < sum.size(); ++d) sum[d] += weight * static_cast<double>(token[d]);
+          const float* token = src + (row.index[y] * width + column.index[x]) * static_cast<std::int64_t>(D);
+          for (std::size_t d = 0; d < D; ++d) sum[d] += weight * static_cast<double>(token[d]);
         }
       }
-      for (const double value : sum) *dst++ = static_cast<float>(value);
+      for (const double value : sum) *next++ = static_cast<float>(value);
     }
   }
 }
@@ -62,28 +95,30 @@ void resample_bicubic(const float* src, Size2 from, float* dst, Size2 to, std::i
 Tensor position_table(const ModelConfig& config, const Tensor& table, Size2 image) {
   const std::int64_t D = config.hidden_size;
   const std::int64_t prefix = config.num_prefix_tokens();
+  const std::int64_t prefix_rows = config.num_prefix_positions();
   const Size2 from = config.grid(config.image_size);
   const Size2 to = config.grid(image);
   Tensor positions({config.num_tokens(image), D});
+  std::fill_n(positions.data(), positions.size(), 0.0F);
+  if (config.position_embedding == PositionEmbedding::none) return positions;
+  std::copy_n(table.data(), prefix_rows * D, positions.data());
+  const float* patches = table.data() + prefix_rows * D;
+  const std::span<float> dst = positions.elements().subspan(static_cast<std::size_t>(prefix * D));
   if (from == to) {
-    std::copy_n(table.data(), positions.size(), positions.data());
+    std::copy_n(patches, dst.size(), dst.data());
     return positions;
   }
-  std::copy_n(table.data(), prefix * D, positions.data());
-  switch (config.position_resampling) {
-    case PositionResampling::bicubic:
-      resample_bicubic(table.data() + prefix * D, from, positions.data() + prefix * D, to, D);
-      break;
-  }
+  const bool antialias = config.position_resampling == PositionResampling::bicubic_antialias;
+  const auto taps = antialias ? antialiased_taps : cubic_taps;
+  resample(patches, from.width, taps(from.height, to.height), taps(from.width, to.width), dst);
   return positions;
 }
 
-void add_positions(const Tensor& cls_token, const Tensor& positions, Tensor& hidden_states) {
-  const std::int64_t D = hidden_states.shape()[2];
-  const std::int64_t per_image = hidden_states.shape()[1] * D;
+void add_positions(const Tensor& prefix, const Tensor& positions, Tensor& hidden_states) {
+  const std::int64_t per_image = positions.size();
   for (std::int64_t b = 0; b < hidden_states.shape()[0]; ++b) {
     float* tokens = hidden_states.data() + b * per_image;
-    std::copy_n(cls_token.data(), D, tokens);
+    std::copy_n(prefix.data(), prefix.size(), tokens);
     for (std::int64_t i = 0; i < per_image; ++i) tokens[i] += positions.data()[i];
   }
 }

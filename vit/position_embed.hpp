@@ -1,4 +1,4 @@
-// Class token and learned positions in front of the encoder.
+// Prefix tokens and learned positions in front of the encoder.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,18 @@
 
 namespace vit {
 
-/// The position table for an image: rows of the prefix tokens as they are, rows of the patches resampled from
-/// the table's own grid by the config's rule. `table` is [1, T of config.image_size, D]; the result [T of
-/// image, D].
+/// The positions of an image's tokens [T, D]: rows of the prefix tokens as the table has them, zeros for
+/// those that it has none for; rows of the patches resampled from the table's own grid by the config's rule.
+/// `table` is [1, prefix positions + N of config.image_size, D]; it is not looked at where the config has no
+/// table.
 ///
 /// Resampling: torch.nn.functional.interpolate(mode="bicubic", align_corners=False) as transformers'
-/// interpolate_pos_encoding calls it. Where both sides of the grids agree the table is used unchanged.
+/// interpolate_pos_encoding and, with antialias=True, timm's resample_abs_pos_embed call it. Where both sides
+/// of the grids agree the table is used unchanged.
 Tensor position_table(const ModelConfig& config, const Tensor& table, Size2 image);
 
-/// hidden_states [B, T, D] holds patch embeddings behind the class token's place:
-/// hidden_states[:, 0] = cls_token + position[0], hidden_states[:, 1 + n] += position[1 + n].
-void add_positions(const Tensor& cls_token, const Tensor& positions, Tensor& hidden_states);
+/// hidden_states [B, T, D] holds patch embeddings behind the places of the P prefix tokens:
+/// hidden_states[:, :P] = prefix [P, D]; hidden_states += positions [T, D].
+void add_positions(const Tensor& prefix, const Tensor& positions, Tensor& hidden_states);
 
 }  // namespace vit

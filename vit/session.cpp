@@ -4,9 +4,11 @@
 
 #include <optional>
 
+#include "vit/attention_pool.hpp"
 #include "vit/backend/context.hpp"
 #include "vit/encoder_block.hpp"
 #include "vit/error.hpp"
+#include "vit/head.hpp"
 #include "vit/packed_model.hpp"
 #include "vit/pooling.hpp"
 #include "vit/position_embed.hpp"
@@ -23,7 +25,9 @@ constexpr double kMaxFloats = 0x1p40;  // of a workspace: 4 TiB, beyond any mach
 double workspace_floats(const SessionOptions& options, const ModelConfig& config) {
   const auto B = static_cast<double>(options.batch);
   const auto T = static_cast<double>(config.num_tokens(options.image_size));
-  const double token = 6 * static_cast<double>(config.hidden_size) + static_cast<double>(config.mlp_size);
+  const double mlps = config.mlp == Mlp::gated ? 2 : 1;
+  const double token =
+      6 * static_cast<double>(config.hidden_size) + mlps * static_cast<double>(config.mlp_size);
   const double maps = options.attention_maps ? static_cast<double>(config.num_heads) * T : 0;
   return B * T * (token + maps);
 }
@@ -61,6 +65,7 @@ struct Session::Impl {
   Impl(std::shared_ptr<const Model> shared, const SessionOptions& resolved_options);
 
   void forward(const float* pixel_values, Observer* observer);
+  void set_outputs();
   void observe(Observer* observer, Stage stage, const ConstTensorView& tensor) const {
     if (observer != nullptr) observer->on_stage(stage, -1, tensor);
   }
@@ -75,8 +80,10 @@ struct Session::Impl {
   backend::PatchConvolution patch_embed;
   EncoderBlock block;
   backend::LayerNorm norm;
+  std::optional<AttentionPool> attention_pool;
+  std::optional<backend::LayerNorm> pooled_norm;
   std::optional<backend::Linear> pooler;
-  std::optional<backend::Linear> head;
+  std::optional<Head> head;
   Outputs outputs;
 };
 
@@ -98,41 +105,63 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
   const std::int64_t B = options.batch;
   workspace.scores = Tensor({options.attention_maps ? B : 1, block.scores_size()});
   workspace.maps_view = {workspace.scores.data(), {B, config.num_heads, tokens, tokens}};
-  outputs.last_hidden_state = {workspace.normed.data(), {B, tokens, config.hidden_size}};
-  outputs.features = {workspace.pooled.data(), {B, config.feature_size()}};
-  if (packed.pooler) {
+  if (packed.attn_pool) attention_pool.emplace(context, config, *packed.attn_pool, B, tokens);
+  if (config.final_norm == FinalNorm::after_pooling)
+    pooled_norm.emplace(context, B, config.hidden_size, config.layer_norm_eps);
+  if (packed.pooler)
     pooler.emplace(context, B, *packed.pooler, backend::Epilogue{.activation = config.pooler_activation});
-    if (!packed.head) outputs.features = {workspace.pooler_output.data(), {B, config.pooler_size}};
-  }
-  if (packed.head) {
-    head.emplace(context, B, *packed.head);
-    outputs.logits = {workspace.logits.data(), {B, config.num_classes}};
-  }
+  if (packed.head) head.emplace(context, *packed.head, B);
+  set_outputs();
+}
+
+void Session::Impl::set_outputs() {
+  const ModelConfig& config = model->config();
+  const std::int64_t B = options.batch;
+  const bool normed = config.final_norm == FinalNorm::before_pooling;
+  outputs.last_hidden_state = {normed ? workspace.normed.data() : workspace.hidden_states.data(),
+                               {B, tokens, config.hidden_size}};
+  outputs.features = {workspace.pooled.data(), {B, config.feature_size()}};
+  if (pooler && !head) outputs.features = {workspace.pooler_output.data(), {B, config.pooler_size}};
+  if (head) outputs.logits = {workspace.logits.data(), {B, config.num_classes}};
+  if (config.distillation != Distillation::head) return;
+  outputs.distillation_features = {workspace.distilled.data(), {B, config.hidden_size}};
+  outputs.cls_logits = {workspace.cls_logits.data(), {B, config.num_classes}};
+  outputs.distillation_logits = {workspace.distillation_logits.data(), {B, config.num_classes}};
 }
 
 void Session::Impl::forward(const float* pixel_values, Observer* observer) {
+  const ModelConfig& config = model->config();
   const Model::Packed& weights = model->packed();
-  const std::int64_t D = model->config().hidden_size;
-  float* const x = workspace.hidden_states.data();  // [B, T, D]
+  float* const x = workspace.hidden_states.data();            // [B, T, D]
+  float* const pooled = workspace.pooled.data();              // [B, feature size]
+  const ConstTensorView& states = outputs.last_hidden_state;  // [B, T, D]
+  const std::int64_t first_patch = weights.prefix.size();     // floats in front of it
 
-  patch_embed.run(pixel_values, x + D);  // x[:, 1:] = conv(pixel_values), behind the class token's place
-  add_positions(weights.cls_token, positions,
-                workspace.hidden_states);  // x[:, 0] = cls; x = x + positions
+  patch_embed.run(pixel_values, x + first_patch);                     // x[:, P:] = conv(pixel_values)
+  add_positions(weights.prefix, positions, workspace.hidden_states);  // x[:, :P] = prefix; x = x + positions
+  if (weights.norm_pre) norm.run(x, *weights.norm_pre, x);            // x = LayerNorm(x)
   observe(observer, Stage::embeddings, workspace.hidden_view);
 
   for (std::size_t i = 0; i < weights.blocks.size(); ++i) {
     block.forward(weights.blocks[i], static_cast<std::int64_t>(i), workspace, observer);
   }
 
-  norm.run(x, weights.norm, workspace.normed.data());  // last_hidden_state = LayerNorm(x)
-  observe(observer, Stage::last_hidden_state, outputs.last_hidden_state);
+  if (config.final_norm == FinalNorm::before_pooling)
+    norm.run(x, *weights.norm, workspace.normed.data());  // states = LayerNorm(x), else states are x
+  observe(observer, Stage::last_hidden_state, states);
 
-  pool(model->config(), workspace.normed, workspace.pooled);  // class token, or ⊕ mean of the patches
-  if (pooler) pooler->run(workspace.pooled.data(), *weights.pooler, workspace.pooler_output.data());
+  if (attention_pool) {
+    attention_pool->forward(states.data, *weights.attn_pool, workspace);
+  } else {
+    pool(config, states, workspace.pooled);  // class token, mean of the patches, or both
+  }
+  if (pooled_norm) pooled_norm->run(pooled, *weights.norm, pooled);  // features = LayerNorm(pooled)
+  if (pooler) pooler->run(pooled, *weights.pooler, workspace.pooler_output.data());
   observe(observer, Stage::features, outputs.features);
 
   if (head) {
-    head->run(workspace.pooled.data(), *weights.head, workspace.logits.data());  // logits = features Wᵀ + b
+    if (weights.head_dist) take_token(states, 1, workspace.distilled);
+    head->forward(weights, workspace);
     observe(observer, Stage::logits, outputs.logits);
   }
 }
@@ -170,6 +199,9 @@ std::vector<std::string> Session::kernels() const {
   std::vector<std::string> all{"patch_embed  " + impl_->patch_embed.kernel()};
   for (std::string& line : impl_->block.kernels()) all.push_back(std::move(line));
   all.push_back("norm  " + impl_->norm.kernel());
+  if (impl_->attention_pool) {
+    for (std::string& line : impl_->attention_pool->kernels()) all.push_back(std::move(line));
+  }
   if (impl_->pooler) all.push_back("pooler  " + impl_->pooler->kernel());
   if (impl_->head) all.push_back("head  " + impl_->head->kernel());
   return all;

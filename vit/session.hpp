@@ -25,10 +25,15 @@ struct SessionOptions {
 
 /// Views into the Session, valid until its next forward().
 struct Outputs {
-  ConstTensorView last_hidden_state;  ///< [B, T, D], after the final layer norm
+  ConstTensorView last_hidden_state;  ///< [B, T, D], after the final layer norm where that comes first
   ConstTensorView features;  ///< [B, feature size]: what the head is given; without a head the pooler's
-                             ///< output, or the normed class token where there is no pooler
+                             ///< output, or what is pooled where there is no pooler
   ConstTensorView logits;    ///< [B, K]; data is null where the model has no head
+
+  // Of Distillation::head; data is null elsewhere. `logits` are the mean of these two.
+  ConstTensorView distillation_features;  ///< [B, D]: what the second head is given
+  ConstTensorView cls_logits;             ///< [B, K]
+  ConstTensorView distillation_logits;    ///< [B, K]
 };
 
 /// Not thread-safe: one thread at a time. Many Sessions may share one Model.

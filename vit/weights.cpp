@@ -158,6 +158,10 @@ WeightView WeightView::rows(std::int64_t begin, std::int64_t count) const {
   return result;
 }
 
+LinearWeights LinearWeights::rows(std::int64_t first, std::int64_t count) const {
+  return {weight.rows(first, count), bias.empty() ? WeightView{} : bias.rows(first, count)};
+}
+
 std::vector<TensorSpec> tensor_table(const ModelConfig& config) {
   std::vector<TensorSpec> table;
   Weights weights;

@@ -42,6 +42,9 @@ struct WeightView {
 struct LinearWeights {
   WeightView weight;  ///< [out, in]
   WeightView bias;    ///< [out], empty where the config says there is none
+
+  /// The layer that gives outputs [first, first + count) of this one.
+  LinearWeights rows(std::int64_t first, std::int64_t count) const;
 };
 
 struct NormWeights {
@@ -52,22 +55,40 @@ struct NormWeights {
 struct BlockWeights {
   NormWeights norm1;
   LinearWeights qkv;        ///< [3 D, D], rows q then k then v
+  NormWeights q_norm;       ///< [d]
+  NormWeights k_norm;       ///< [d]
   LinearWeights proj;       ///< [D, D]
   WeightView layer_scale1;  ///< [D]
   NormWeights norm2;
-  LinearWeights fc1;        ///< [F, D]
+  LinearWeights fc1;        ///< [F, D]; of a gated MLP [2 F, D], rows of the gate first
   LinearWeights fc2;        ///< [D, F]
   WeightView layer_scale2;  ///< [D]
 };
 
+/// Attention pooling: one learned query over the tokens, then an MLP with a residual connection.
+struct AttentionPoolWeights {
+  WeightView latent;   ///< [1, 1, D]
+  LinearWeights q;     ///< [D, D]
+  LinearWeights kv;    ///< [2 D, D], rows k then v
+  LinearWeights proj;  ///< [D, D]
+  NormWeights norm;
+  LinearWeights fc1;  ///< [F, D]
+  LinearWeights fc2;  ///< [D, F]
+};
+
 struct Weights {
   WeightView cls_token;       ///< [1, 1, D]
-  WeightView pos_embed;       ///< [1, T, D] of config.image_size, the class token's position first
+  WeightView dist_token;      ///< [1, 1, D]
+  WeightView reg_token;       ///< [1, registers, D]
+  WeightView pos_embed;       ///< [1, prefix positions + N, D] of config.image_size
   LinearWeights patch_embed;  ///< [D, C, P, P]
+  NormWeights norm_pre;
   std::vector<BlockWeights> blocks;
-  NormWeights norm;
+  NormWeights norm;  ///< the final one, wherever it stands
+  AttentionPoolWeights attn_pool;
   LinearWeights pooler;
-  LinearWeights head;  ///< [K, feature_size]
+  LinearWeights head;       ///< [K, feature_size]
+  LinearWeights head_dist;  ///< [K, D]
 
   std::shared_ptr<const void> storage;  ///< keeps the memory behind the views alive
   /// Gives pages of mapped files back to the system, where the views lie in such; they return when they are
@@ -99,43 +120,86 @@ Weights random_weights(const ModelConfig& config, std::uint64_t seed);
 
 // ------------------------------------------------------------------------------------------------
 
+namespace detail {
+
+/// Gives the tensors of a layer to a visitor.
 template <class Visit>
-void for_each_tensor(const ModelConfig& config, Weights& weights, Visit&& visit) {
-  const std::int64_t D = config.hidden_size;
-  const std::int64_t F = config.mlp_size;
-  const auto tensor = [&](const std::string& name, Shape shape, WeightView& view) {
+struct TensorWalk {
+  const ModelConfig& config;
+  Visit& visit;
+
+  void tensor(const std::string& name, Shape shape, WeightView& view) const {
     visit(TensorSpec{name, std::move(shape)}, view);
-  };
-  const auto linear = [&](const std::string& name, Shape shape, bool bias, LinearWeights& to) {
+  }
+  void linear(const std::string& name, Shape shape, bool bias, LinearWeights& to) const {
     const std::int64_t out = shape.front();
     tensor(name + ".weight", std::move(shape), to.weight);
     if (bias) tensor(name + ".bias", {out}, to.bias);
-  };
-  const auto norm = [&](const std::string& name, NormWeights& to) {
-    tensor(name + ".weight", {D}, to.weight);
-    tensor(name + ".bias", {D}, to.bias);
-  };
+  }
+  void norm(const std::string& name, std::int64_t size, NormWeights& to) const {
+    tensor(name + ".weight", {size}, to.weight);
+    tensor(name + ".bias", {size}, to.bias);
+  }
 
-  tensor("cls_token", {1, 1, D}, weights.cls_token);
-  tensor("pos_embed", {1, config.num_tokens(config.image_size), D}, weights.pos_embed);
-  linear("patch_embed.proj", {D, config.num_channels, config.patch_size.height, config.patch_size.width},
-         true, weights.patch_embed);
-  weights.blocks.resize(static_cast<std::size_t>(config.num_layers));
-  for (std::size_t i = 0; i < weights.blocks.size(); ++i) {
-    BlockWeights& block = weights.blocks[i];
-    const std::string prefix = "blocks." + std::to_string(i) + ".";
-    norm(prefix + "norm1", block.norm1);
+  void embeddings(Weights& weights) const {
+    const std::int64_t D = config.hidden_size;
+    const std::int64_t positions = config.num_prefix_positions() + config.num_patches(config.image_size);
+    if (config.class_token) tensor("cls_token", {1, 1, D}, weights.cls_token);
+    if (config.distillation != Distillation::none) tensor("dist_token", {1, 1, D}, weights.dist_token);
+    if (config.num_registers > 0) tensor("reg_token", {1, config.num_registers, D}, weights.reg_token);
+    if (config.position_embedding != PositionEmbedding::none)
+      tensor("pos_embed", {1, positions, D}, weights.pos_embed);
+    linear("patch_embed.proj", {D, config.num_channels, config.patch_size.height, config.patch_size.width},
+           config.patch_bias, weights.patch_embed);
+    if (config.pre_norm) norm("norm_pre", D, weights.norm_pre);
+  }
+
+  void block(const std::string& prefix, BlockWeights& block) const {
+    const std::int64_t D = config.hidden_size;
+    const std::int64_t F = config.mlp_size;
+    norm(prefix + "norm1", D, block.norm1);
     linear(prefix + "attn.qkv", {3 * D, D}, config.qkv_bias, block.qkv);
+    if (config.qk_norm) norm(prefix + "attn.q_norm", config.head_size(), block.q_norm);
+    if (config.qk_norm) norm(prefix + "attn.k_norm", config.head_size(), block.k_norm);
     linear(prefix + "attn.proj", {D, D}, true, block.proj);
     if (config.layer_scale) tensor(prefix + "ls1.gamma", {D}, block.layer_scale1);
-    norm(prefix + "norm2", block.norm2);
-    linear(prefix + "mlp.fc1", {F, D}, true, block.fc1);
+    norm(prefix + "norm2", D, block.norm2);
+    linear(prefix + "mlp.fc1", {config.mlp == Mlp::gated ? 2 * F : F, D}, true, block.fc1);
     linear(prefix + "mlp.fc2", {D, F}, true, block.fc2);
     if (config.layer_scale) tensor(prefix + "ls2.gamma", {D}, block.layer_scale2);
   }
-  norm("norm", weights.norm);
-  if (config.pooler_size > 0) linear("pooler.dense", {config.pooler_size, D}, true, weights.pooler);
-  if (config.num_classes > 0) linear("head", {config.num_classes, config.feature_size()}, true, weights.head);
+
+  void attention_pool(AttentionPoolWeights& pool) const {
+    const std::int64_t D = config.hidden_size;
+    tensor("attn_pool.latent", {1, 1, D}, pool.latent);
+    linear("attn_pool.q", {D, D}, true, pool.q);
+    linear("attn_pool.kv", {2 * D, D}, true, pool.kv);
+    linear("attn_pool.proj", {D, D}, true, pool.proj);
+    norm("attn_pool.norm", D, pool.norm);
+    linear("attn_pool.mlp.fc1", {config.mlp_size, D}, true, pool.fc1);
+    linear("attn_pool.mlp.fc2", {D, config.mlp_size}, true, pool.fc2);
+  }
+};
+
+}  // namespace detail
+
+template <class Visit>
+void for_each_tensor(const ModelConfig& config, Weights& weights, Visit&& visit) {
+  const detail::TensorWalk<Visit> walk{config, visit};
+  const std::int64_t D = config.hidden_size;
+  walk.embeddings(weights);
+  weights.blocks.resize(static_cast<std::size_t>(config.num_layers));
+  for (std::size_t i = 0; i < weights.blocks.size(); ++i) {
+    walk.block("blocks." + std::to_string(i) + ".", weights.blocks[i]);
+  }
+  if (config.final_norm == FinalNorm::before_pooling) walk.norm("norm", D, weights.norm);
+  if (config.pooling == Pooling::attention) walk.attention_pool(weights.attn_pool);
+  if (config.final_norm == FinalNorm::after_pooling) walk.norm("fc_norm", D, weights.norm);
+  if (config.pooler_size > 0) walk.linear("pooler.dense", {config.pooler_size, D}, true, weights.pooler);
+  if (config.num_classes > 0)
+    walk.linear("head", {config.num_classes, config.feature_size()}, true, weights.head);
+  if (config.distillation == Distillation::head)
+    walk.linear("head_dist", {config.num_classes, D}, true, weights.head_dist);
 }
 
 }  // namespace vit

@@ -109,7 +109,7 @@ Array patch_embed(const Array& pixel_values, const Array& weight, const Array& b
       const std::int64_t top = n / grid_width * patch_height;
       const std::int64_t left = n % grid_width * patch_width;
       for (std::int64_t d = 0; d < D; ++d) {
-        double sum = bias(d);
+        double sum = bias.empty() ? 0 : bias(d);
         for (std::int64_t c = 0; c < C; ++c) {
           for (std::int64_t i = 0; i < patch_height; ++i) {
             for (std::int64_t j = 0; j < patch_width; ++j) {

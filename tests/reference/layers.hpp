@@ -22,8 +22,8 @@ Array add(Array a, const Array& b);
 /// x with its last axis multiplied by scale.
 Array scale_channels(Array x, const Array& scale);
 
-/// pixel_values [B, C, H, W], weight [D, C, P, P], bias [D] -> [B, N, D], patches in reading order; pixels
-/// that do not fill a patch at the right and at the bottom are not looked at.
+/// pixel_values [B, C, H, W], weight [D, C, P, P], bias [D] or empty -> [B, N, D], patches in reading order;
+/// pixels that do not fill a patch at the right and at the bottom are not looked at.
 Array patch_embed(const Array& pixel_values, const Array& weight, const Array& bias);
 
 struct AttentionResult {

@@ -35,22 +35,52 @@ struct Scope {
   }
 };
 
-/// [B, 1 + N, D]
+/// [B, T, D]
 Array embeddings(const ModelConfig& config, const Scope& weights, const Array& pixel_values) {
   const Array patches = weights.stored(
       patch_embed(pixel_values, weights["patch_embed.proj.weight"], weights["patch_embed.proj.bias"]));
-  const Array cls_token = weights["cls_token"];
+  std::vector<double> prefix;
+  for (const char* name : {"cls_token", "dist_token", "reg_token"}) {
+    const Array tokens = weights[name];
+    prefix.insert(prefix.end(), tokens.values.begin(), tokens.values.end());
+  }
+  const std::int64_t D = config.hidden_size;
+  const std::int64_t P = static_cast<std::int64_t>(prefix.size()) / D;
   const Array table =
       weights.stored(positions(config, weights["pos_embed"], {pixel_values.dim(2), pixel_values.dim(3)}));
-  Array x({patches.dim(0), 1 + patches.dim(1), patches.dim(2)});
+  Array x({patches.dim(0), P + patches.dim(1), D});
   for (std::int64_t b = 0; b < x.dim(0); ++b) {
     for (std::int64_t t = 0; t < x.dim(1); ++t) {
-      for (std::int64_t d = 0; d < x.dim(2); ++d) {
-        x(b, t, d) = (t == 0 ? cls_token(0, 0, d) : patches(b, t - 1, d)) + table(t, d);
+      for (std::int64_t d = 0; d < D; ++d) {
+        x(b, t, d) =
+            (t < P ? prefix[static_cast<std::size_t>(t * D + d)] : patches(b, t - P, d)) + table(t, d);
       }
     }
   }
-  return weights.stored(std::move(x));
+  x = weights.stored(std::move(x));
+  return config.pre_norm ? weights.layer_norm(x, "norm_pre", static_cast<double>(config.layer_norm_eps)) : x;
+}
+
+/// Every head of q or k by itself.
+Array norm_heads(const ModelConfig& config, const Scope& weights, Array x, const std::string& name) {
+  if (!config.qk_norm) return x;
+  const Shape shape = x.shape;
+  x.shape = {shape[0], shape[1], config.num_heads, config.hidden_size / config.num_heads};
+  x = weights.layer_norm(x, name, static_cast<double>(config.layer_norm_eps));
+  x.shape = shape;
+  return x;
+}
+
+Array mlp(const ModelConfig& config, const Scope& weights, const Array& x, const std::string& name) {
+  Array inner = weights.linear(x, name + ".fc1");
+  if (config.mlp == Mlp::gated) {
+    const Array up = columns(inner, config.mlp_size, config.mlp_size);
+    inner = activate(config.activation, columns(inner, 0, config.mlp_size));
+    for (std::size_t i = 0; i < inner.values.size(); ++i) inner.values[i] *= up.values[i];
+  } else {
+    inner = activate(config.activation, std::move(inner));
+  }
+  return weights.linear(weights.stored(std::move(inner)), name + ".fc2");
 }
 
 struct BlockResult {
@@ -62,29 +92,80 @@ BlockResult block(const ModelConfig& config, const Scope& weights, Array x) {
   const std::int64_t D = config.hidden_size;
   const double epsilon = static_cast<double>(config.layer_norm_eps);
   const Array qkv = weights.linear(weights.layer_norm(x, "norm1", epsilon), "attn.qkv");
-  AttentionResult heads =
-      attention(columns(qkv, 0, D), columns(qkv, D, D), columns(qkv, 2 * D, D), config.num_heads);
+  const Array q = norm_heads(config, weights, columns(qkv, 0, D), "attn.q_norm");
+  const Array k = norm_heads(config, weights, columns(qkv, D, D), "attn.k_norm");
+  AttentionResult heads = attention(q, k, columns(qkv, 2 * D, D), config.num_heads);
   heads = {weights.stored(std::move(heads.probs)), weights.stored(std::move(heads.context))};
   x = weights.stored(add(x, weights.layer_scale(weights.linear(heads.context, "attn.proj"), "ls1")));
-  const Array mlp = weights.stored(
-      activate(config.activation, weights.linear(weights.layer_norm(x, "norm2", epsilon), "mlp.fc1")));
-  x = weights.stored(add(x, weights.layer_scale(weights.linear(mlp, "mlp.fc2"), "ls2")));
+  const Array fed = mlp(config, weights, weights.layer_norm(x, "norm2", epsilon), "mlp");
+  x = weights.stored(add(x, weights.layer_scale(fed, "ls2")));
   return {std::move(heads.probs), std::move(x)};
 }
 
+/// Tokens [from, from + count) of every image.
+Array tokens(const Array& x, std::int64_t from, std::int64_t count) {
+  Array y({x.dim(0), count, x.dim(2)});
+  for (std::int64_t b = 0; b < y.dim(0); ++b) {
+    for (std::int64_t t = 0; t < count; ++t) {
+      for (std::int64_t d = 0; d < y.dim(2); ++d) y(b, t, d) = x(b, from + t, d);
+    }
+  }
+  return y;
+}
+
+/// [B, D]
+Array token(const Array& x, std::int64_t index) {
+  Array y = tokens(x, index, 1);
+  y.shape = {x.dim(0), x.dim(2)};
+  return y;
+}
+
+/// [B, D]
+Array mean_of_patches(const ModelConfig& config, const Array& x) {
+  const std::int64_t P = config.num_prefix_tokens();
+  Array mean({x.dim(0), x.dim(2)});
+  for (std::int64_t b = 0; b < x.dim(0); ++b) {
+    for (std::int64_t t = P; t < x.dim(1); ++t) {
+      for (std::int64_t d = 0; d < x.dim(2); ++d)
+        mean(b, d) += x(b, t, d) / static_cast<double>(x.dim(1) - P);
+    }
+  }
+  return mean;
+}
+
+/// The latent as one more query of an attention in which the patches are keys and values.
+Array attention_pool(const ModelConfig& config, const Scope& weights, const Array& x) {
+  const std::int64_t D = config.hidden_size;
+  const Array patches = tokens(x, config.num_prefix_tokens(), x.dim(1) - config.num_prefix_tokens());
+  const Array kv = weights.linear(patches, "attn_pool.kv");
+  const Array latent = weights.linear(weights["attn_pool.latent"], "attn_pool.q");
+  Array q({patches.dim(0), patches.dim(1), D});  // the same query for every token: the first is read
+  for (std::size_t i = 0; i < q.values.size(); ++i) q.values[i] = latent.values[i % latent.values.size()];
+  const Array heads = attention(q, columns(kv, 0, D), columns(kv, D, D), config.num_heads).context;
+  const Array y = weights.linear(token(weights.stored(heads), 0), "attn_pool.proj");
+  const Array normed = weights.layer_norm(y, "attn_pool.norm", static_cast<double>(config.layer_norm_eps));
+  return add(y, mlp(config, weights, normed, "attn_pool.mlp"));
+}
+
 /// [B, feature size]
-Array pool(const ModelConfig& config, const Array& x) {
-  const std::int64_t B = x.dim(0);
-  const std::int64_t N = x.dim(1) - 1;
-  const std::int64_t D = x.dim(2);
-  const bool with_mean = config.pooling == Pooling::cls_and_mean;
-  Array pooled({B, with_mean ? 2 * D : D});
-  for (std::int64_t b = 0; b < B; ++b) {
-    for (std::int64_t d = 0; d < D; ++d) {
-      pooled(b, d) = x(b, 0, d);
-      for (std::int64_t n = 0; with_mean && n < N; ++n) {
-        pooled(b, D + d) += x(b, 1 + n, d) / static_cast<double>(N);
-      }
+Array pool(const ModelConfig& config, const Scope& weights, const Array& x) {
+  switch (config.pooling) {
+    case Pooling::cls:
+      return token(x, 0);
+    case Pooling::mean:
+      return mean_of_patches(config, x);
+    case Pooling::attention:
+      return attention_pool(config, weights, x);
+    case Pooling::cls_and_mean:
+      break;
+  }
+  const Array cls = token(x, 0);
+  const Array mean = mean_of_patches(config, x);
+  Array pooled({x.dim(0), 2 * x.dim(2)});
+  for (std::int64_t b = 0; b < x.dim(0); ++b) {
+    for (std::int64_t d = 0; d < x.dim(2); ++d) {
+      pooled(b, d) = cls(b, d);
+      pooled(b, x.dim(2) + d) = mean(b, d);
     }
   }
   return pooled;
@@ -111,14 +192,21 @@ Stages forward(const ModelConfig& config, const Parameters& parameters, const Ar
     stages.attention_probs.push_back(std::move(result.probs));
     stages.blocks.push_back(x = std::move(result.x));
   }
-  stages.last_hidden_state = weights.layer_norm(x, "norm", static_cast<double>(config.layer_norm_eps));
-  const Array pooled = weights.stored(pool(config, stages.last_hidden_state));
+  const auto epsilon = static_cast<double>(config.layer_norm_eps);
+  if (config.final_norm == FinalNorm::before_pooling) x = weights.layer_norm(x, "norm", epsilon);
+  stages.last_hidden_state = x;
+  Array pooled = weights.stored(pool(config, weights, x));
+  if (config.final_norm == FinalNorm::after_pooling) pooled = weights.layer_norm(pooled, "fc_norm", epsilon);
   stages.features = pooled;
   if (config.pooler_size > 0 && config.num_classes == 0) {  // the head does not read it
     stages.features =
         weights.stored(activate(config.pooler_activation, weights.linear(pooled, "pooler.dense")));
   }
   if (config.num_classes > 0) stages.logits = weights.linear(pooled, "head");
+  if (config.distillation == Distillation::head) {
+    stages.logits = add(stages.logits, weights.linear(token(x, 1), "head_dist"));
+    for (double& value : stages.logits.values) value /= 2;
+  }
   return stages;
 }
 

@@ -7,12 +7,14 @@
 namespace vit::reference {
 
 /// grid [H, W, D] -> [to.height, to.width, D] as torch.nn.functional.interpolate(mode="bicubic",
-/// align_corners=False, antialias=False) defines it: destination pixel i has its centre at
-/// (i + 1/2) from/to − 1/2 of the source, every source pixel (the edge ones repeated without end) counts with
-/// Keys' cubic convolution kernel of its distance, a = −0.75.
-Array resample_bicubic(const Array& grid, Size2 to);
+/// align_corners=False) defines it: destination pixel i has its centre at (i + 1/2) from/to − 1/2 of the
+/// source, and every source pixel counts with Keys' cubic convolution kernel of its distance. Without
+/// antialias a = −0.75 and edge pixels are repeated without end; with it a = −0.5, distances are divided by
+/// from/to where that is above 1, and the weights of the pixels that exist are brought to a sum of 1.
+Array resample(PositionResampling rule, const Array& grid, Size2 to);
 
-/// table [1, 1 + N, D] made for config.image_size -> [1 + N of image, D].
+/// table [1, prefix rows + N, D] made for config.image_size (empty: no positions) -> [T of image, D], with
+/// zeros for prefix tokens that have no row.
 Array positions(const ModelConfig& config, const Array& table, Size2 image);
 
 }  // namespace vit::reference

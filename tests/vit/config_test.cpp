@@ -25,6 +25,22 @@ TEST(ModelConfig, DerivesItsSizes) {
   EXPECT_EQ(config.feature_size(), 1536);
 }
 
+TEST(ModelConfig, CountsTokensAndTheirPositions) {
+  ModelConfig config;
+  config.num_registers = 4;
+  config.distillation = Distillation::token;
+  EXPECT_EQ(config.num_prefix_tokens(), 6);
+  EXPECT_EQ(config.num_tokens(config.image_size), 202);
+  EXPECT_EQ(config.num_prefix_positions(), 6);
+  config.position_embedding = PositionEmbedding::class_and_patches;
+  EXPECT_EQ(config.num_prefix_positions(), 1);
+  config.position_embedding = PositionEmbedding::patches;
+  EXPECT_EQ(config.num_prefix_positions(), 0);
+  config.distillation = Distillation::none;
+  config.class_token = false;
+  EXPECT_EQ(config.num_prefix_tokens(), 4);
+}
+
 /// A config that cannot be, and what the message about it must contain.
 struct Refusal {
   std::string name;
@@ -71,6 +87,30 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"heads_0", [](auto& c) { c.num_heads = 0; }, {"num_attention_heads", "0"}},
         Refusal{"heads_5", [](auto& c) { c.num_heads = 5; }, {"768", "num_attention_heads", "5"}},
         Refusal{"mlp_0", [](auto& c) { c.mlp_size = 0; }, {"intermediate_size", "0"}},
+        Refusal{"registers_negative", [](auto& c) { c.num_registers = -1; }, {"registers", "-1"}},
+        Refusal{"cls_without_it", [](auto& c) { c.class_token = false; }, {"pooling cls", "class token"}},
+        Refusal{"attention_pooling_of_gated",
+                [](auto& c) {
+                  c.pooling = Pooling::attention;
+                  c.mlp = Mlp::gated;
+                },
+                {"pooling attention", "plain MLP"}},
+        Refusal{"distillation_without_classes",
+                [](auto& c) { c.distillation = Distillation::head; },
+                {"distillation head", "classes"}},
+        Refusal{"distillation_of_the_mean",
+                [](auto& c) {
+                  c.distillation = Distillation::head;
+                  c.num_classes = 5;
+                  c.pooling = Pooling::mean;
+                },
+                {"distillation head", "pooling cls"}},
+        Refusal{"norm_of_two_vectors",
+                [](auto& c) {
+                  c.pooling = Pooling::cls_and_mean;
+                  c.final_norm = FinalNorm::after_pooling;
+                },
+                {"after_pooling", "hidden_size"}},
         Refusal{"classes_negative", [](auto& c) { c.num_classes = -1; }, {"labels", "-1"}},
         Refusal{"pooler_negative", [](auto& c) { c.pooler_size = -2; }, {"pooler_output_size", "-2"}},
         Refusal{"eps_negative", [](auto& c) { c.layer_norm_eps = -0.5F; }, {"layer_norm_eps", "-0.5"}},

@@ -33,32 +33,44 @@ void expect_contains(const std::string& message, const std::string& word) {
 ModelConfig with_everything() {
   ModelConfig config = network_case("layer_scale").config;
   config.pooler_size = 9;
+  config.num_registers = 2;
+  config.qk_norm = config.pre_norm = true;
+  config.distillation = Distillation::head;
+  return config;
+}
+
+/// What the other one cannot have at the same time.
+ModelConfig with_attention_pooling() {
+  ModelConfig config = network_case("attention_pooling").config;
+  config.final_norm = FinalNorm::after_pooling;
   return config;
 }
 
 TEST(Model, NeedsEveryTensorOfTheTable) {
-  const ModelConfig config = with_everything();
-  for (const TensorSpec& missing : tensor_table(config)) {
-    Weights weights = complete(config);
-    for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
-      if (spec.name == missing.name) view = {};
-    });
-    const std::string message = refusal(config, std::move(weights));
-    expect_contains(message, missing.name + " is missing");
-    expect_contains(message, to_string(missing.shape));
+  for (const ModelConfig& config : {with_everything(), with_attention_pooling()}) {
+    for (const TensorSpec& missing : tensor_table(config)) {
+      Weights weights = complete(config);
+      for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
+        if (spec.name == missing.name) view = {};
+      });
+      const std::string message = refusal(config, std::move(weights));
+      expect_contains(message, missing.name + " is missing");
+      expect_contains(message, to_string(missing.shape));
+    }
   }
 }
 
 TEST(Model, NeedsEveryTensorInItsShape) {
-  const ModelConfig config = with_everything();
-  for (const TensorSpec& wrong : tensor_table(config)) {
-    Weights weights = complete(config);
-    for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
-      if (spec.name == wrong.name) view.shape.push_back(1);
-    });
-    const std::string message = refusal(config, std::move(weights));
-    expect_contains(message, wrong.name + " has shape");
-    expect_contains(message, "expected " + to_string(wrong.shape));
+  for (const ModelConfig& config : {with_everything(), with_attention_pooling()}) {
+    for (const TensorSpec& wrong : tensor_table(config)) {
+      Weights weights = complete(config);
+      for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
+        if (spec.name == wrong.name) view.shape.push_back(1);
+      });
+      const std::string message = refusal(config, std::move(weights));
+      expect_contains(message, wrong.name + " has shape");
+      expect_contains(message, "expected " + to_string(wrong.shape));
+    }
   }
 }
 
@@ -72,8 +84,17 @@ TEST(Model, RefusesTensorsThatTheConfigDenies) {
   };
   expect_contains(without([](auto& c) { c.qkv_bias = false; }), "blocks.0.attn.qkv.bias");
   expect_contains(without([](auto& c) { c.layer_scale = false; }), "blocks.0.ls1.gamma");
+  expect_contains(without([](auto& c) { c.qk_norm = false; }), "blocks.0.attn.q_norm.weight");
+  expect_contains(without([](auto& c) { c.pre_norm = false; }), "norm_pre.weight");
+  expect_contains(without([](auto& c) { c.num_registers = 0; }), "pos_embed has shape");
+  expect_contains(without([](auto& c) { c.patch_bias = false; }), "patch_embed.proj.bias");
+  expect_contains(without([](auto& c) { c.distillation = Distillation::token; }), "head_dist.weight");
   expect_contains(without([](auto& c) { c.pooler_size = 0; }), "pooler.dense.weight");
-  expect_contains(without([](auto& c) { c.num_classes = 0; }), "head.weight");
+  expect_contains(without([](auto& c) {
+                    c.num_classes = 0;
+                    c.distillation = Distillation::token;
+                  }),
+                  "head.weight");
   expect_contains(without([](auto& c) { c.num_layers = 1; }), "2 blocks, expected 1");
 }
 

@@ -158,6 +158,103 @@ void add_other_image_sizes(Cases& cases) {
   }));
 }
 
+void add_tokens(Cases& cases) {
+  cases.push_back(changed("registers", [](auto& c, auto& m) {
+    m.num_registers = 3;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("registers_without_positions", [](auto& c, auto& m) {
+    m.num_registers = 4;
+    m.position_embedding = PositionEmbedding::class_and_patches;
+    m.position_resampling = PositionResampling::bicubic_antialias;
+    m.pooling = Pooling::cls_and_mean;
+    c.image = {40, 56};
+    c.batch = 2;
+  }));
+  cases.push_back(changed("positions_of_patches_only", [](auto&, auto& m) {
+    m.num_registers = 2;
+    m.position_embedding = PositionEmbedding::patches;
+  }));
+  cases.push_back(
+      changed("no_positions", [](auto&, auto& m) { m.position_embedding = PositionEmbedding::none; }));
+  cases.push_back(changed("no_class_token", [](auto& c, auto& m) {
+    m.class_token = false;
+    m.pooling = Pooling::mean;
+    c.batch = 3;
+  }));
+  cases.push_back(changed("registers_alone", [](auto& c, auto& m) {
+    m.class_token = false;
+    m.num_registers = 4;
+    m.pooling = Pooling::mean;
+    m.final_norm = FinalNorm::after_pooling;
+    c.batch = 2;
+  }));
+  cases.push_back(
+      changed("distillation_token", [](auto&, auto& m) { m.distillation = Distillation::token; }));
+  cases.push_back(changed("distillation_head", [](auto& c, auto& m) {
+    m.distillation = Distillation::head;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("antialias_down", [](auto& c, auto& m) {
+    m.image_size = {72, 56};
+    m.position_resampling = PositionResampling::bicubic_antialias;
+    c.image = {24, 40};
+  }));
+}
+
+void add_norms_and_pooling(Cases& cases) {
+  cases.push_back(changed("qk_norm", [](auto& c, auto& m) {
+    m.qk_norm = true;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("qk_norm_no_bias", [](auto&, auto& m) {
+    set_width(m, 35, 5, 53);
+    m.qk_norm = true;
+    m.qkv_bias = false;
+    m.layer_norm_eps = 1e-2F;
+  }));
+  cases.push_back(changed("qk_norm_6_heads_of_64", [](auto&, auto& m) {
+    set_width(m, 384, 6, 768);
+    m.qk_norm = true;
+  }));
+  cases.push_back(changed("pre_norm", [](auto&, auto& m) {
+    m.pre_norm = true;
+    m.patch_bias = false;
+  }));
+  cases.push_back(changed("mean_normed_before", [](auto&, auto& m) { m.pooling = Pooling::mean; }));
+  cases.push_back(changed("mean_normed_after", [](auto& c, auto& m) {
+    m.pooling = Pooling::mean;
+    m.final_norm = FinalNorm::after_pooling;
+    c.batch = 3;
+  }));
+  cases.push_back(changed("mean_never_normed", [](auto&, auto& m) {
+    m.pooling = Pooling::mean;
+    m.final_norm = FinalNorm::none;
+  }));
+  cases.push_back(changed("cls_normed_after", [](auto& c, auto& m) {
+    m.final_norm = FinalNorm::after_pooling;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("gated_mlp", [](auto& c, auto& m) {
+    m.mlp = Mlp::gated;
+    m.activation = Activation::silu;
+    m.layer_scale = true;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("attention_pooling", [](auto& c, auto& m) {
+    m.class_token = false;
+    m.pooling = Pooling::attention;
+    c.batch = 3;
+  }));
+  cases.push_back(changed("attention_pooling_behind_registers", [](auto& c, auto& m) {
+    m.num_registers = 2;
+    m.pooling = Pooling::attention;
+    m.final_norm = FinalNorm::after_pooling;
+    c.image = {40, 56};
+    c.batch = 2;
+  }));
+}
+
 /// Standard deviation and mean of a tensor of that name.
 struct Distribution {
   double sigma;
@@ -167,11 +264,13 @@ struct Distribution {
 Distribution distribution(const NetworkCase& c, const TensorSpec& spec) {
   const std::string& name = spec.name;
   const auto fan_in = static_cast<double>(element_count(spec.shape) / spec.shape.front());
-  if (name == "cls_token" || name == "pos_embed") return {c.embedding_sigma};
+  if (name.ends_with("_token") || name == "pos_embed") return {c.embedding_sigma};
+  if (name == "attn_pool.latent") return {1};
   if (name == "patch_embed.proj.weight") return {c.embedding_sigma / std::sqrt(fan_in)};
   if (name == "patch_embed.proj.bias") return {c.embedding_sigma};
   if (name.ends_with(".bias")) return {0.3};
-  if (name.ends_with("qkv.weight")) return {2 / std::sqrt(fan_in)};
+  if (name.ends_with("qkv.weight") || name == "attn_pool.q.weight" || name == "attn_pool.kv.weight")
+    return {2 / std::sqrt(fan_in)};
   if (name.ends_with("fc1.weight")) return {c.mlp_gain * 2 / std::sqrt(fan_in)};
   if (name.ends_with("fc2.weight")) return {1 / c.mlp_gain / std::sqrt(fan_in)};
   if (name.ends_with("attn.proj.weight")) return {1 / std::sqrt(fan_in)};
@@ -192,6 +291,8 @@ const std::vector<NetworkCase>& network_cases() {
     add_shapes(cases);
     add_options(cases);
     add_other_image_sizes(cases);
+    add_tokens(cases);
+    add_norms_and_pooling(cases);
     return cases;
   }();
   return all;

@@ -18,11 +18,18 @@ namespace {
 struct Grids {
   Size2 from;
   Size2 to;
+  PositionResampling rule = PositionResampling::bicubic;
 };
+
+Grids antialiased(Grids grids) {
+  grids.rule = PositionResampling::bicubic_antialias;
+  return grids;
+}
 
 std::string name_of(const Grids& grids) {
   const auto side = [](Size2 s) { return std::to_string(s.height) + "x" + std::to_string(s.width); };
-  return side(grids.from) + "_" + side(grids.to);
+  const char* rule = grids.rule == PositionResampling::bicubic ? "" : "_antialias";
+  return side(grids.from) + "_" + side(grids.to) + rule;
 }
 
 std::ostream& operator<<(std::ostream& out, const Grids& grids) {
@@ -66,8 +73,9 @@ std::vector<float> golden(const Grids& grids) {
 class PositionTable : public testing::TestWithParam<Grids> {};
 
 TEST_P(PositionTable, AgreesWithTorchAndTheReference) {
-  const auto [from, to] = GetParam();
-  const ModelConfig config = config_for(from, 2);
+  const auto [from, to, rule] = GetParam();
+  ModelConfig config = config_for(from, 2);
+  config.position_resampling = rule;
   const Tensor table = python_table(from);
   const Tensor got = position_table(config, table, to);
   ASSERT_EQ(got.shape(), (Shape{1 + to.height * to.width, 2}));
@@ -88,8 +96,32 @@ TEST_P(PositionTable, AgreesWithTorchAndTheReference) {
 INSTANTIATE_TEST_SUITE_P(All, PositionTable,
                          testing::Values(Grids{{37, 37}, {8, 8}}, Grids{{14, 14}, {61, 61}},
                                          Grids{{2, 8}, {4, 4}}, Grids{{5, 3}, {7, 11}}, Grids{{7, 7}, {7, 6}},
-                                         Grids{{1, 1}, {2, 3}}),
+                                         Grids{{1, 1}, {2, 3}}, antialiased({{37, 37}, {8, 8}}),
+                                         antialiased({{14, 14}, {61, 61}}), antialiased({{2, 8}, {4, 4}}),
+                                         antialiased({{5, 3}, {7, 11}}), antialiased({{7, 7}, {7, 6}}),
+                                         antialiased({{1, 1}, {2, 3}})),
                          testing::PrintToStringParamName());
+
+TEST(PositionTablePrefix, TokensWithoutARowGetZeros) {
+  ModelConfig config = config_for({2, 3}, 5);
+  config.num_registers = 4;
+  for (const auto& [scope, rows] :
+       {std::pair(PositionEmbedding::all_tokens, 5), std::pair(PositionEmbedding::class_and_patches, 1),
+        std::pair(PositionEmbedding::patches, 0)}) {
+    config.position_embedding = scope;
+    const Tensor table = normal_tensor({1, rows + 6, 5}, 1);
+    const Tensor got = position_table(config, table, {2, 3});
+    ASSERT_EQ(got.shape(), (Shape{11, 5}));
+    for (std::int64_t i = 0; i < 55; ++i) {
+      const std::int64_t token = i / 5;
+      const std::int64_t row = token < 5 ? token : token - 5 + rows;
+      EXPECT_EQ(got.data()[i], token >= rows && token < 5 ? 0 : table.data()[row * 5 + i % 5]) << i;
+    }
+  }
+  config.position_embedding = PositionEmbedding::none;
+  const Tensor zeros = position_table(config, {}, {2, 3});
+  for (std::int64_t i = 0; i < zeros.size(); ++i) EXPECT_EQ(zeros.data()[i], 0);
+}
 
 TEST(PositionTableReuse, TheSameGridIsUsedUnchanged) {
   ModelConfig config;
@@ -104,15 +136,15 @@ TEST(PositionTableReuse, TheSameGridIsUsedUnchanged) {
   }
 }
 
-TEST(AddPositions, ClassTokenFirstInEveryImage) {
-  const Tensor cls_token = normal_tensor({1, 1, 3}, 1);
-  const Tensor positions = normal_tensor({4, 3}, 2);
-  Tensor hidden = normal_tensor({2, 4, 3}, 3);
+TEST(AddPositions, PrefixTokensFirstInEveryImage) {
+  const Tensor prefix = normal_tensor({2, 3}, 1);
+  const Tensor positions = normal_tensor({5, 3}, 2);
+  Tensor hidden = normal_tensor({2, 5, 3}, 3);
   const Tensor before = hidden.clone();
-  add_positions(cls_token, positions, hidden);
+  add_positions(prefix, positions, hidden);
   for (std::int64_t i = 0; i < hidden.size(); ++i) {
-    const std::int64_t in_image = i % 12;
-    const float token = in_image < 3 ? cls_token.data()[in_image] : before.data()[i];
+    const std::int64_t in_image = i % 15;
+    const float token = in_image < 6 ? prefix.data()[in_image] : before.data()[i];
     EXPECT_EQ(hidden.data()[i], token + positions.data()[in_image]) << i;
   }
 }

@@ -54,8 +54,10 @@ TEST_P(SessionAllocations, OneThatIsPlantedIsSeen) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SessionAllocations,
-                         testing::ValuesIn(network_cases({"small", "5_heads_of_7", "several_tiles", "pooler",
-                                                          "positions_up", "cls_and_mean", "layer_scale"})),
+                         testing::ValuesIn(network_cases(
+                             {"small", "5_heads_of_7", "several_tiles", "pooler", "positions_up",
+                              "cls_and_mean", "layer_scale", "registers", "distillation_head", "qk_norm",
+                              "pre_norm", "mean_normed_after", "gated_mlp", "attention_pooling"})),
                          testing::PrintToStringParamName());
 
 TEST(SessionAllocationsWithMaps, TheSecondForwardMakesNone) {

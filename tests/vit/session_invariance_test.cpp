@@ -110,7 +110,9 @@ TEST_P(SessionInvariance, WhatRanBeforeAndWhoLooksOn) {
 
 INSTANTIATE_TEST_SUITE_P(All, SessionInvariance,
                          testing::ValuesIn(network_cases({"small", "5_heads_of_7", "6_heads_of_64",
-                                                          "several_tiles", "prime_width", "positions_up"})),
+                                                          "several_tiles", "prime_width", "positions_up",
+                                                          "registers_alone", "qk_norm", "gated_mlp",
+                                                          "attention_pooling"})),
                          testing::PrintToStringParamName());
 
 TEST(SessionSharing, TwoThreadsOnOneModel) {

@@ -84,6 +84,14 @@ const std::vector<Mistake> kMistakes{
     {"eps_1e-6_for_1e-12", "variance_tiny_eps_tinier", [](auto& m) { m.layer_norm_eps = 1e-6F; }},
     {"eps_0_for_0.1", "eps_big", [](auto& m) { m.layer_norm_eps = 0; }},
     {"3_heads_for_1", "small", [](auto& m) { m.num_heads = 1; }},
+    {"no_antialias_behind_registers", "registers_without_positions",
+     [](auto& m) { m.position_resampling = PositionResampling::bicubic; }},
+    {"no_antialias", "antialias_down", [](auto& m) { m.position_resampling = PositionResampling::bicubic; }},
+    {"antialias", "positions_down",
+     [](auto& m) { m.position_resampling = PositionResampling::bicubic_antialias; }},
+    {"q_and_k_as_they_are", "qk_norm", [](auto& m) { m.qk_norm = false; }},
+    {"no_norm_before_the_blocks", "pre_norm", [](auto& m) { m.pre_norm = false; }},
+    {"one_head_for_two", "distillation_head", [](auto& m) { m.distillation = Distillation::token; }},
     {"tanh_for_relu_in_the_pooler", "pooler_relu", [](auto& m) { m.pooler_activation = Activation::tanh; }},
 };
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "vit/error.hpp"
@@ -83,6 +84,22 @@ TEST(WeightView, JoinsPartsOfDifferentTypes) {
             (std::vector<float>{1.5F, -2.0F, 1, 2, -3, 1}));
 }
 
+TEST(WeightView, RowsMayCrossParts) {
+  const float f32[4] = {1, 2, 3, 4};
+  const std::uint16_t bf16[4] = {0x40A0, 0x40C0, 0x40E0, 0x4100};  // 5 6 7 8
+  const auto bytes = [](const void* p) { return static_cast<const std::byte*>(p); };
+  const WeightView view{{4, 2}, {{bytes(f32), DType::f32, 4}, {bytes(bf16), DType::bf16, 4}}};
+  const auto rows = [&](std::int64_t first, std::int64_t count) {
+    const Tensor tensor = view.rows(first, count).to_tensor();
+    EXPECT_EQ(tensor.shape(), (Shape{count, 2}));
+    return std::vector<float>(tensor.elements().begin(), tensor.elements().end());
+  };
+  EXPECT_EQ(rows(0, 4), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(rows(1, 2), (std::vector<float>{3, 4, 5, 6}));
+  EXPECT_EQ(rows(3, 1), (std::vector<float>{7, 8}));
+  EXPECT_EQ(rows(0, 1), (std::vector<float>{1, 2}));
+}
+
 TEST(WeightView, RefusesPartsThatDoNotFillTheShape) {
   const float value = 1;
   WeightView view{{2}, {{reinterpret_cast<const std::byte*>(&value), DType::f32, 1}}};
@@ -111,6 +128,39 @@ TEST(TensorTable, NamesAreUniqueAndShapesFollowTheConfig) {
   EXPECT_TRUE(names.contains("blocks.1.ls2.gamma"));
   EXPECT_TRUE(names.contains("pooler.dense.bias"));
   EXPECT_FALSE(names.contains("head.weight"));
+}
+
+TEST(TensorTable, NamesThePartsOfOtherNetworks) {
+  ModelConfig config = tiny();
+  config.class_token = false;
+  config.num_registers = 4;
+  config.position_embedding = PositionEmbedding::patches;
+  config.pre_norm = config.qk_norm = true;
+  config.patch_bias = false;
+  config.pooling = Pooling::attention;
+  config.final_norm = FinalNorm::after_pooling;
+  std::map<std::string, Shape> table;
+  for (const TensorSpec& spec : tensor_table(config)) table[spec.name] = spec.shape;
+  EXPECT_FALSE(table.contains("cls_token"));
+  EXPECT_FALSE(table.contains("norm.weight"));
+  EXPECT_FALSE(table.contains("patch_embed.proj.bias"));
+  EXPECT_EQ(table["reg_token"], (Shape{1, 4, 12}));
+  EXPECT_EQ(table["pos_embed"], (Shape{1, 12, 12}));
+  EXPECT_EQ(table["norm_pre.weight"], (Shape{12}));
+  EXPECT_EQ(table["blocks.1.attn.q_norm.weight"], (Shape{4}));
+  EXPECT_EQ(table["attn_pool.kv.weight"], (Shape{24, 12}));
+  EXPECT_EQ(table["fc_norm.bias"], (Shape{12}));
+
+  config = tiny();
+  config.mlp = Mlp::gated;
+  config.distillation = Distillation::head;
+  table.clear();
+  for (const TensorSpec& spec : tensor_table(config)) table[spec.name] = spec.shape;
+  EXPECT_EQ(table["dist_token"], (Shape{1, 1, 12}));
+  EXPECT_EQ(table["pos_embed"], (Shape{1, 14, 12}));
+  EXPECT_EQ(table["blocks.0.mlp.fc1.weight"], (Shape{40, 12}));
+  EXPECT_EQ(table["blocks.0.mlp.fc2.weight"], (Shape{12, 20}));
+  EXPECT_EQ(table["head_dist.weight"], (Shape{5, 12}));
 }
 
 TEST(TensorTable, CountsTheParametersOfViTBase) {

@@ -18,9 +18,16 @@ std::int64_t queries_per_tile(const AttentionShape& shape, bool whole_maps) {
   return (shape.tokens + tiles - 1) / tiles;  // tiles of nearly equal height
 }
 
-/// The three primitives for a tile of `rows` queries.
+/// Queries of one tile, and how far apart tokens lie in the buffers.
+struct TileShape {
+  std::int64_t rows;
+  std::int64_t query_stride;
+  std::int64_t key_stride;  // of values, too
+};
+
+/// The three primitives for a tile of queries.
 struct Tile {
-  Tile(Context& context, const AttentionShape& s, std::int64_t rows);
+  Tile(Context& context, const AttentionShape& s, const TileShape& t);
 
   void run(const float* q, const float* k, const float* v, float* scores, float* context);
 
@@ -45,14 +52,13 @@ struct Tile {
   }
 };
 
-// Strides in the qkv buffer [T, 3, h, d]: d between heads, 3 h d between tokens. Reading k with its last two
-// axes exchanged is the transposition.
-Tile::Tile(Context& context, const AttentionShape& s, std::int64_t rows)
-    : q_md(strided({s.heads, rows, s.head_size}, {s.head_size, 3 * s.heads * s.head_size, 1})),
-      k_md(strided({s.heads, s.head_size, s.tokens}, {s.head_size, 1, 3 * s.heads * s.head_size})),
-      v_md(strided({s.heads, s.tokens, s.head_size}, {s.head_size, 3 * s.heads * s.head_size, 1})),
-      scores_md(dense({s.heads, rows, s.tokens})),
-      context_md(strided({s.heads, rows, s.head_size}, {s.head_size, s.heads * s.head_size, 1})),
+// Heads lie d apart in every buffer. Reading k with its last two axes exchanged is the transposition.
+Tile::Tile(Context& context, const AttentionShape& s, const TileShape& t)
+    : q_md(strided({s.heads, t.rows, s.head_size}, {s.head_size, t.query_stride, 1})),
+      k_md(strided({s.heads, s.head_size, s.tokens}, {s.head_size, 1, t.key_stride})),
+      v_md(strided({s.heads, s.tokens, s.head_size}, {s.head_size, t.key_stride, 1})),
+      scores_md(dense({s.heads, t.rows, s.tokens})),
+      context_md(strided({s.heads, t.rows, s.head_size}, {s.head_size, s.heads * s.head_size, 1})),
       score(build<dnnl::matmul>(context, matmul(q_md, k_md, scores_md))),
       softmax(build<dnnl::softmax_forward>(context, softmax_over_keys(scores_md))),
       weigh(build<dnnl::matmul>(context, matmul(scores_md, v_md, context_md))),
@@ -77,8 +83,12 @@ void Tile::run(const float* q_data, const float* k_data, const float* v_data, fl
 
 struct Attention::Impl {
   Impl(Context& context, const AttentionShape& s, std::int64_t tile_rows)
-      : shape(s), rows(tile_rows), tile(context, s, tile_rows) {
-    if (shape.tokens % rows != 0) rest.emplace(context, s, shape.tokens % rows);
+      : shape(s), rows(tile_rows), tile(context, s, tile_of(s, tile_rows)) {
+    if (shape.tokens % rows != 0) rest.emplace(context, s, tile_of(s, shape.tokens % rows));
+  }
+
+  static TileShape tile_of(const AttentionShape& s, std::int64_t rows) {
+    return {rows, 3 * s.heads * s.head_size, 3 * s.heads * s.head_size};
   }
 
   AttentionShape shape;
@@ -114,6 +124,25 @@ void Attention::run(const float* qkv, float* scores, float* context) {
 std::vector<std::string> Attention::kernels() const {
   const Tile& tile = impl_->tile;
   return {tile.score.kernel(), tile.softmax.kernel(), tile.weigh.kernel()};
+}
+
+struct LatentAttention::Impl {
+  Impl(Context& context, const AttentionShape& s)
+      : D(s.heads * s.head_size), tile(context, s, TileShape{1, D, 2 * D}) {}
+
+  std::int64_t D;
+  Tile tile;
+};
+
+LatentAttention::LatentAttention(Context& context, const AttentionShape& shape) {
+  impl_ = guarded("build attention pooling", [&] { return std::make_unique<Impl>(context, shape); });
+}
+
+LatentAttention::~LatentAttention() = default;
+LatentAttention::LatentAttention(LatentAttention&&) noexcept = default;
+
+void LatentAttention::run(const float* q, const float* kv, float* scores, float* context) {
+  impl_->tile.run(q, kv, kv + impl_->D, scores, context);
 }
 
 }  // namespace vit::backend

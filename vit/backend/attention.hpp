@@ -41,4 +41,19 @@ class Attention {
   std::unique_ptr<Impl> impl_;
 };
 
+/// context = softmax(q kᵀ) v for one query that is the same in every image (attention pooling).
+class LatentAttention {
+ public:
+  LatentAttention(Context& context, const AttentionShape& shape);
+  ~LatentAttention();
+  LatentAttention(LatentAttention&&) noexcept;
+
+  /// One image: q [h, d], kv [T, 2, h, d], scores [h, T], context [h, d], all dense.
+  void run(const float* q, const float* kv, float* scores, float* context);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
 }  // namespace vit::backend

@@ -14,6 +14,11 @@ namespace vit::backend {
 struct NormParameters {
   explicit NormParameters(const NormWeights& weights)
       : gamma(weights.weight.to_tensor()), beta(weights.bias.to_tensor()) {}
+  /// The result multiplied by `factor`.
+  NormParameters(const NormWeights& weights, float factor) : NormParameters(weights) {
+    for (float& value : gamma.elements()) value *= factor;
+    for (float& value : beta.elements()) value *= factor;
+  }
 
   Tensor gamma;
   Tensor beta;

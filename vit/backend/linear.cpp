@@ -19,6 +19,7 @@ dnnl::matmul::primitive_desc describe(std::int64_t rows, std::int64_t in, std::i
   dnnl::post_ops ops;
   if (epilogue.activation) append_eltwise(ops, *epilogue.activation);
   if (epilogue.accumulate) ops.append_sum(1.0F);
+  if (epilogue.multiply) ops.append_binary(dnnl::algorithm::binary_mul, dense({rows, out}));
   dnnl::primitive_attr attr = base_attr();
   attr.set_post_ops(ops);
   return {
@@ -71,11 +72,15 @@ PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
 
 struct Linear::Impl {
   Impl(Context& context, const dnnl::matmul::primitive_desc& pd)
-      : matmul(context, pd, dnnl::matmul(pd)), src(unbound(pd.src_desc())), dst(unbound(pd.dst_desc())) {}
+      : matmul(context, pd, dnnl::matmul(pd)),
+        src(unbound(pd.src_desc())),
+        dst(unbound(pd.dst_desc())),
+        factor(unbound(pd.dst_desc())) {}
 
   Primitive matmul;
   dnnl::memory src;
   dnnl::memory dst;
+  dnnl::memory factor;
 };
 
 Linear::Linear(Context& context, std::int64_t rows, const PackedLinear& like, const Epilogue& epilogue) {
@@ -100,6 +105,22 @@ void Linear::run(const float* src, const PackedLinear& weights, float* dst) {
     impl_->matmul.execute({src_arg, weights_arg, {DNNL_ARG_BIAS, w.bias.get()}, dst_arg});
   } else {
     impl_->matmul.execute({src_arg, weights_arg, dst_arg});
+  }
+}
+
+void Linear::run_times(const float* factor, const float* src, const PackedLinear& weights, float* dst) {
+  bind(impl_->src, src);
+  bind(impl_->dst, dst);
+  bind(impl_->factor, factor);
+  const PackedLinear::Impl& w = weights.impl();
+  const dnnl_exec_arg_t src_arg{DNNL_ARG_SRC, impl_->src.get()};
+  const dnnl_exec_arg_t weights_arg{DNNL_ARG_WEIGHTS, w.weights.get()};
+  const dnnl_exec_arg_t dst_arg{DNNL_ARG_DST, impl_->dst.get()};
+  const dnnl_exec_arg_t factor_arg{DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, impl_->factor.get()};
+  if (w.has_bias) {
+    impl_->matmul.execute({src_arg, weights_arg, {DNNL_ARG_BIAS, w.bias.get()}, dst_arg, factor_arg});
+  } else {
+    impl_->matmul.execute({src_arg, weights_arg, dst_arg, factor_arg});
   }
 }
 

@@ -1,4 +1,5 @@
-// dst = act(src Wᵀ + b), or dst += src Wᵀ + b: one matmul with its epilogue fused.
+// dst = act(src Wᵀ + b), dst += src Wᵀ + b or dst = factor ⊙ (src Wᵀ + b): one matmul with its epilogue
+// fused.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ class PackedLinear {
 struct Epilogue {
   std::optional<Activation> activation;  ///< applied to src Wᵀ + b
   bool accumulate = false;               ///< add to what dst holds (the residual connection)
+  bool multiply = false;                 ///< by a factor [rows, out] (the gate of a gated MLP)
 };
 
 /// The kernel for a number of rows, for all weights that have the shape of `like`.
@@ -51,6 +53,8 @@ class Linear {
 
   /// src [rows, in], dst [rows, out].
   void run(const float* src, const PackedLinear& weights, float* dst);
+  /// With `multiply`: factor [rows, out], not dst itself.
+  void run_times(const float* factor, const float* src, const PackedLinear& weights, float* dst);
 
   const std::string& kernel() const;
 

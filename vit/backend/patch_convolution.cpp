@@ -1,8 +1,19 @@
 #include "vit/backend/patch_convolution.hpp"
 
+#include <algorithm>
+
 #include "vit/backend/primitive.hpp"
 
 namespace vit::backend {
+
+PatchKernel::PatchKernel(const LinearWeights& weights)
+    : weight(weights.weight.to_tensor()), bias({weights.weight.shape.front()}) {
+  if (weights.bias.empty()) {
+    std::fill_n(bias.data(), bias.size(), 0.0F);
+  } else {
+    weights.bias.copy_to(bias.data());
+  }
+}
 
 struct PatchConvolution::Impl {
   Impl(Context& context, const dnnl::convolution_forward::primitive_desc& pd,

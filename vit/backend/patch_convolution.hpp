@@ -11,11 +11,10 @@
 
 namespace vit::backend {
 
-/// Kernel [D, C, P, P] and bias [D] in plain f32; each PatchConvolution packs its own copy, since the layout
-/// that oneDNN asks for depends on the image size.
+/// Kernel [D, C, P, P] and bias [D] (zeros where there is none) in plain f32; each PatchConvolution packs its
+/// own copy, since the layout that oneDNN asks for depends on the image size.
 struct PatchKernel {
-  explicit PatchKernel(const LinearWeights& weights)
-      : weight(weights.weight.to_tensor()), bias(weights.bias.to_tensor()) {}
+  explicit PatchKernel(const LinearWeights& weights);
 
   Tensor weight;
   Tensor bias;

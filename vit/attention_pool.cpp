@@ -1,0 +1,43 @@
+#include "vit/attention_pool.hpp"
+
+namespace vit {
+
+AttentionPool::AttentionPool(backend::Context& context, const ModelConfig& config,
+                             const PackedAttentionPool& like, std::int64_t batch, std::int64_t tokens)
+    : batch_(batch),
+      tokens_(tokens),
+      prefix_(config.num_prefix_tokens()),
+      width_(config.hidden_size),
+      kv_(context, batch * tokens, like.kv),
+      attention_(context, {tokens - prefix_, config.num_heads, config.head_size()}),
+      proj_(context, batch, like.proj),
+      norm_(context, batch, config.hidden_size, config.layer_norm_eps),
+      fc1_(context, batch, like.fc1, {.activation = config.activation}),
+      fc2_(context, batch, like.fc2, {.activation = {}, .accumulate = true}) {}
+
+void AttentionPool::forward(const float* states, const PackedAttentionPool& weights, Workspace& workspace) {
+  const std::int64_t D = width_;
+  float* const kv = workspace.qkv.data();                // [B, T, 2, h, d]
+  float* const context = workspace.pool_context.data();  // [B, h, d]
+  float* const normed = workspace.pool_context.data();   // [B, D], when context has been read
+  float* const mlp = workspace.pool_mlp.data();          // [B, F]
+  float* const pooled = workspace.pooled.data();         // [B, D]
+
+  kv_.run(states, weights.kv, kv);             // kv = states Wkvᵀ + b
+  for (std::int64_t b = 0; b < batch_; ++b) {  // context = softmax(q kᵀ / √d) v over the patches
+    attention_.run(weights.q.data(), kv + (b * tokens_ + prefix_) * 2 * D, workspace.scores.data(),
+                   context + b * D);
+  }
+  proj_.run(context, weights.proj, pooled);  // pooled = context Wprojᵀ + b
+  norm_.run(pooled, weights.norm, normed);   // normed = LayerNorm(pooled)
+  fc1_.run(normed, weights.fc1, mlp);        // mlp = act(normed W1ᵀ + b1)
+  fc2_.run(mlp, weights.fc2, pooled);        // pooled = pooled + mlp W2ᵀ + b2
+}
+
+std::vector<std::string> AttentionPool::kernels() const {
+  return {"attn_pool.kv  " + kv_.kernel(), "attn_pool.proj  " + proj_.kernel(),
+          "attn_pool.norm  " + norm_.kernel(), "attn_pool.mlp.fc1  " + fc1_.kernel(),
+          "attn_pool.mlp.fc2  " + fc2_.kernel()};
+}
+
+}  // namespace vit
