@@ -3,9 +3,9 @@
 #include "export/matmul.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "export/matmul_kernels.hpp"
+#include "vit/tensor.hpp"
 
 namespace vit::exporter {
 
@@ -64,11 +64,11 @@ class Block {
     kernel_ = best;
   }
 
-  void multiply(std::vector<float>& packed, Workers& workers) const {
+  /// `packed`: room for products × depth × columns, these rounded up to tiles.
+  void multiply(float* packed, Workers& workers) const {
     const auto count = static_cast<std::int64_t>(products_.size());
-    packed.resize(static_cast<std::size_t>(count * panels_ * kTileCols * depth_.size()));
     workers.for_parts(count * panels_, 8, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) pack_b(i, packed.data() + i * panel_size());
+      for (std::int64_t i = begin; i < end; ++i) pack_b(i, packed + i * panel_size());
     });
 
     const std::int64_t row_blocks = ceil_div(shape_.rows, kRowBlock);
@@ -76,12 +76,12 @@ class Block {
     const std::int64_t col_parts =
         std::clamp<std::int64_t>(ceil_div(4 * workers.size(), count * row_blocks), 1, panels_);
     workers.for_parts(count * row_blocks * col_parts, 1, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<float> packed_a(static_cast<std::size_t>(kRowBlock * depth_.size()));
+      Tensor packed_a({kRowBlock, depth_.size()});
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t product = i / (row_blocks * col_parts);
         const std::int64_t first = i / col_parts % row_blocks * kRowBlock;
         const std::int64_t part = i % col_parts;
-        const float* b = packed.data() + product * panels_ * panel_size();
+        const float* b = packed + product * panels_ * panel_size();
         multiply_rows(products_[static_cast<std::size_t>(product)], b,
                       {first, std::min(first + kRowBlock, shape_.rows)},
                       {part * panels_ / col_parts, (part + 1) * panels_ / col_parts}, packed_a.data());
@@ -141,7 +141,7 @@ class Block {
 }  // namespace
 
 void matmul(const ProductShape& shape, std::span<const Product> products, Workers& workers) {
-  if (shape.rows == 0 || shape.cols == 0) return;
+  if (shape.rows == 0 || shape.cols == 0 || products.empty()) return;
   if (shape.depth == 0) {
     for (const Product& product : products) {
       for (std::int64_t r = 0; r < shape.rows; ++r)
@@ -150,15 +150,16 @@ void matmul(const ProductShape& shape, std::span<const Product> products, Worker
     return;
   }
   const std::int64_t most_cols = ceil_div(std::min(kColBlock, shape.cols), kTileCols) * kTileCols;
-  const auto group = static_cast<std::size_t>(kColBlock / most_cols);  // products at once
-  std::vector<float> packed;
+  const std::size_t group =  // products at once
+      std::min(static_cast<std::size_t>(kColBlock / most_cols), products.size());
+  Tensor packed({static_cast<std::int64_t>(group), most_cols, std::min(kDepthBlock, shape.depth)});
   for (std::size_t first = 0; first < products.size(); first += group) {
     const auto some = products.subspan(first, std::min(group, products.size() - first));
     for (std::int64_t col = 0; col < shape.cols; col += kColBlock) {
       for (std::int64_t k = 0; k < shape.depth; k += kDepthBlock) {
         const Block block(shape, some, {k, std::min(k + kDepthBlock, shape.depth)},
                           {col, std::min(col + kColBlock, shape.cols)});
-        block.multiply(packed, workers);
+        block.multiply(packed.data(), workers);
       }
     }
   }

@@ -9,32 +9,51 @@
 namespace vit::exporter {
 namespace {
 
-__attribute__((target("avx2,fma"))) void tile(const TilePanels& panels, float* c, std::int64_t stride,
-                                              TileStart start) {
-  __m256 sums[kTileRows][2];
-  for (std::int64_t r = 0; r < kTileRows; ++r) {
-    sums[r][0] = _mm256_setzero_ps();
-    sums[r][1] = _mm256_setzero_ps();
+#define VITRINE_AVX2 __attribute__((target("avx2,fma"))) inline
+
+/// Sums of one row of the tile.
+struct Row {
+  __m256 left = {};
+  __m256 right = {};
+};
+
+VITRINE_AVX2 void add_products(Row& row, const float* factor, const Row& b) {
+  const __m256 a = _mm256_broadcast_ss(factor);
+  row.left = _mm256_fmadd_ps(a, b.left, row.left);
+  row.right = _mm256_fmadd_ps(a, b.right, row.right);
+}
+
+VITRINE_AVX2 void store(const Row& row, float* c, TileStart start) {
+  if (start == TileStart::zero) {
+    _mm256_storeu_ps(c, row.left);
+    _mm256_storeu_ps(c + 8, row.right);
+  } else {
+    _mm256_storeu_ps(c, _mm256_add_ps(row.left, _mm256_loadu_ps(c)));
+    _mm256_storeu_ps(c + 8, _mm256_add_ps(row.right, _mm256_loadu_ps(c + 8)));
   }
+}
+
+// Rows by name: of an array the compiler would keep some in memory.
+VITRINE_AVX2 void tile(const TilePanels& panels, float* c, std::int64_t stride, TileStart start) {
+  static_assert(kTileRows == 6 && kTileCols == 16);
+  Row row0, row1, row2, row3, row4, row5;
   const float* a = panels.a;
   const float* b = panels.b;
   for (std::int64_t k = 0; k < panels.depth; ++k, a += kTileRows, b += kTileCols) {
-    const __m256 left = _mm256_loadu_ps(b);
-    const __m256 right = _mm256_loadu_ps(b + 8);
-    for (std::int64_t r = 0; r < kTileRows; ++r) {
-      const __m256 factor = _mm256_broadcast_ss(a + r);
-      sums[r][0] = _mm256_fmadd_ps(factor, left, sums[r][0]);
-      sums[r][1] = _mm256_fmadd_ps(factor, right, sums[r][1]);
-    }
+    const Row factors{_mm256_loadu_ps(b), _mm256_loadu_ps(b + 8)};
+    add_products(row0, a, factors);
+    add_products(row1, a + 1, factors);
+    add_products(row2, a + 2, factors);
+    add_products(row3, a + 3, factors);
+    add_products(row4, a + 4, factors);
+    add_products(row5, a + 5, factors);
   }
-  for (std::int64_t r = 0; r < kTileRows; ++r, c += stride) {
-    if (start == TileStart::add) {
-      sums[r][0] = _mm256_add_ps(sums[r][0], _mm256_loadu_ps(c));
-      sums[r][1] = _mm256_add_ps(sums[r][1], _mm256_loadu_ps(c + 8));
-    }
-    _mm256_storeu_ps(c, sums[r][0]);
-    _mm256_storeu_ps(c + 8, sums[r][1]);
-  }
+  store(row0, c, start);
+  store(row1, c + stride, start);
+  store(row2, c + 2 * stride, start);
+  store(row3, c + 3 * stride, start);
+  store(row4, c + 4 * stride, start);
+  store(row5, c + 5 * stride, start);
 }
 
 }  // namespace
