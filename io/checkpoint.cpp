@@ -7,10 +7,10 @@
 
 #include "io/config_reader.hpp"
 #include "io/family.hpp"
-#include "vit/file.hpp"
 #include "io/json.hpp"
 #include "io/name_map.hpp"
 #include "io/weight_files.hpp"
+#include "vit/file.hpp"
 
 namespace vit::io {
 namespace {

@@ -30,6 +30,11 @@ std::string Labels::name(std::int64_t index) const {
   return names_[static_cast<std::size_t>(index)].value_or(std::to_string(index));
 }
 
+bool Labels::has_name(std::int64_t index) const {
+  check_index(index, size());
+  return names_[static_cast<std::size_t>(index)].has_value();
+}
+
 std::int64_t Labels::named() const {
   return std::count_if(names_.begin(), names_.end(), [](const auto& name) { return name.has_value(); });
 }

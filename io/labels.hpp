@@ -22,6 +22,8 @@ class Labels {
   /// The name, or the index as text where the model gives none: a hole never takes a neighbour's name.
   /// Throws Error(internal) outside [0, size).
   std::string name(std::int64_t index) const;
+  /// Whether the model gives it one. Throws as name().
+  bool has_name(std::int64_t index) const;
   /// Classes with a name of their own.
   std::int64_t named() const;
 

@@ -1,0 +1,43 @@
+// The fields of ModelConfig by name: the one list that files, metadata and printers walk.
+#pragma once
+
+#include "vit/config.hpp"
+
+namespace vit {
+
+/// Calls visit("image_size", config.image_size) and so on, in the order of the declaration. A new field does
+/// not compile until it is listed here.
+template <class Config, class Visit>
+void for_each_field(Config& config, Visit&& visit) {
+  auto& [image_size, patch_size, num_channels, hidden_size, num_layers, num_heads, mlp_size, activation,
+         layer_norm_eps, patch_bias, qkv_bias, qk_norm, layer_scale, mlp, class_token, distillation,
+         num_registers, position_embedding, position_resampling, pre_norm, final_norm, pooling, num_classes,
+         pooler_size, pooler_activation] = config;
+  visit("image_size", image_size);
+  visit("patch_size", patch_size);
+  visit("num_channels", num_channels);
+  visit("hidden_size", hidden_size);
+  visit("num_layers", num_layers);
+  visit("num_heads", num_heads);
+  visit("mlp_size", mlp_size);
+  visit("activation", activation);
+  visit("layer_norm_eps", layer_norm_eps);
+  visit("patch_bias", patch_bias);
+  visit("qkv_bias", qkv_bias);
+  visit("qk_norm", qk_norm);
+  visit("layer_scale", layer_scale);
+  visit("mlp", mlp);
+  visit("class_token", class_token);
+  visit("distillation", distillation);
+  visit("num_registers", num_registers);
+  visit("position_embedding", position_embedding);
+  visit("position_resampling", position_resampling);
+  visit("pre_norm", pre_norm);
+  visit("final_norm", final_norm);
+  visit("pooling", pooling);
+  visit("num_classes", num_classes);
+  visit("pooler_size", pooler_size);
+  visit("pooler_activation", pooler_activation);
+}
+
+}  // namespace vit
