@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/load_model.hpp"
 #include "apps/output.hpp"
 #include "apps/rows.hpp"
 #include "io/checkpoint.hpp"
@@ -62,7 +63,7 @@ Subject load_subject(const BenchOptions& options) {
     return {options.arch + ", random weights", std::make_shared<Model>(config, random_weights(config, 1))};
   }
   const std::filesystem::path path = model_path(options.common);
-  io::Checkpoint checkpoint = io::load_checkpoint(path);
+  io::Checkpoint checkpoint = load_model(path);
   return {path.native(), std::make_shared<Model>(checkpoint.info.config, std::move(checkpoint.weights))};
 }
 

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 
+#include "apps/load_model.hpp"
 #include "apps/output.hpp"
 #include "apps/rows.hpp"
 #include "io/classifier.hpp"
@@ -85,7 +86,7 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
   using clock = std::chrono::steady_clock;
   const auto start = clock::now();
   const int threads = options.common.threads > 0 ? options.common.threads : available_threads();
-  const auto classifier = std::make_shared<io::Classifier>(model_path(options.common));
+  const auto classifier = std::make_shared<io::Classifier>(load_model(model_path(options.common)));
   const auto loaded = clock::now();
   report_model(options.common, classifier->info());
 

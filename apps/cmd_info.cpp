@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/load_model.hpp"
 #include "apps/output.hpp"
 #include "io/checkpoint.hpp"
 
@@ -111,7 +112,7 @@ void add_info(CLI::App& app, int& result) {
 }
 
 int run_info(const InfoOptions& options) {
-  const io::CheckpointInfo info = io::load_checkpoint(model_path(options.common)).info;
+  const io::CheckpointInfo info = load_model(model_path(options.common)).info;
   Output output({});
   if (options.format == "json") {
     output.write(info_json(info).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "apps/load_model.hpp"
 #include "apps/output.hpp"
 #include "apps/rows.hpp"
 #include "io/classifier.hpp"
@@ -89,7 +90,7 @@ void add_preprocess(CLI::App& app, int& result) {
 int run_preprocess(const PreprocessOptions& options, std::istream& list) {
   refuse_overwriting(options.output, options.inputs.names);
   refuse_overwriting(options.output, {options.common.model});
-  const io::PreprocessConfig recipe = io::load_preprocess_config(model_path(options.common));
+  const io::PreprocessConfig recipe = load_recipe(model_path(options.common));
   if (options.common.verbose) print_error(io::describe(recipe));
   io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive, .list = &list});
   Output rows({});

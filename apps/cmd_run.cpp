@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "apps/load_model.hpp"
 #include "apps/output.hpp"
 #include "apps/rows.hpp"
 #include "io/checkpoint.hpp"
@@ -157,7 +158,7 @@ void add_run(CLI::App& app, int& result) {
 
 int run_run(const RunOptions& options) {
   refuse_overwriting(options.output, {options.input, options.common.model});
-  io::Checkpoint checkpoint = io::load_checkpoint(model_path(options.common));
+  io::Checkpoint checkpoint = load_model(model_path(options.common));
   const ModelConfig config = checkpoint.info.config;
   report_model(options.common, checkpoint.info);
   const Wanted wanted = parse_outputs(options.outputs, config);

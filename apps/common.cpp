@@ -66,9 +66,11 @@ void add_input_arguments(CLI::App& command, InputArguments& arguments) {
 
 void add_model_option(CLI::App& command, CommonOptions& options) {
   command
-      .add_option("-m,--model", options.model,
-                  "model: a Hugging Face folder, or a weights file with config.json beside it "
-                  "(default: the model that ships with Vitrine)")
+      .add_option(
+          "-m,--model", options.model,
+          "model: a Hugging Face folder, a weights file with config.json beside it, or a model.onnx that "
+          "vitrine export wrote "
+          "(default: the model that ships with Vitrine)")
       ->check([](const std::string& path) {
         return path.empty() ? "is empty: a variable without a value?" : "";
       });

@@ -5,6 +5,7 @@
 #include "apps/busy_wait.hpp"
 #include "apps/cmd_bench.hpp"
 #include "apps/cmd_classify.hpp"
+#include "apps/cmd_export.hpp"
 #include "apps/cmd_info.hpp"
 #include "apps/cmd_preprocess.hpp"
 #include "apps/cmd_run.hpp"
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
   add_classify(app, result);
   add_preprocess(app, result);
   add_run(app, result);
+  add_export(app, result);
   add_info(app, result);
   add_bench(app, result);
   app.failure_message([](const CLI::App* command, const CLI::Error& e) {

@@ -35,9 +35,9 @@ Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe
   }
 }
 
-Classifier::Classifier(const std::filesystem::path& path) {
-  Checkpoint checkpoint = load_checkpoint(path);
-  info_ = std::move(checkpoint.info);
+Classifier::Classifier(const std::filesystem::path& path) : Classifier(load_checkpoint(path)) {}
+
+Classifier::Classifier(Checkpoint checkpoint) : info_(std::move(checkpoint.info)) {
   require_classifier(info_);
   model_ = std::make_shared<Model>(info_.config, std::move(checkpoint.weights));
 }
