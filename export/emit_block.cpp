@@ -33,7 +33,11 @@ std::string VitEmitter::attention(const std::string& name, const std::string& x,
   const std::string module = "/" + name + "/attn";
   const std::int64_t D = config_.hidden_size;
   const auto part = [&](const char* q, std::int64_t number) {
-    return linear(module + "/" + q, x, name + ".attn." + q, weights.qkv.rows(number * D, D));
+    const std::string product =
+        linear(module + "/" + q, x, name + ".attn." + q, weights.qkv.rows(number * D, D));
+    if (config_.qkv_bias) return product;
+    // OpenCV 5 takes attention apart by patterns that have a bias, and fails where there is none.
+    return builder_.node(module + "/" + q, "Add", {product, builder_.zeros({D})});
   };
   std::vector<std::string> qkv{part("q", 0), part("k", 1), part("v", 2)};
   const bool fused = builder_.opset() >= 23 && !wants(GraphOutput::attentions) && !config_.qk_norm;

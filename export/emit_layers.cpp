@@ -138,8 +138,9 @@ std::string VitEmitter::gelu_tanh(const std::string& module, const std::string& 
       module, "Mul", {builder_.node(module, "Add", {x, term}), builder_.scalar("sqrt_2_over_pi", factor)});
   const std::string gate =
       builder_.node(module, "Add", {builder_.node(module, "Tanh", {inner}), builder_.scalar("one", 1.0F)});
-  return builder_.node(module, "Mul",
-                       {builder_.node(module, "Mul", {x, gate}), builder_.scalar("half", 0.5F)});
+  // x · 0.5 first: with the factor behind the product OpenCV 5 crashes.
+  const std::string half = builder_.node(module, "Mul", {x, builder_.scalar("half", 0.5F)});
+  return builder_.node(module, "Mul", {half, gate});
 }
 
 std::string VitEmitter::activation(const std::string& module, const std::string& x, Activation function) {

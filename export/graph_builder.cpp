@@ -68,6 +68,15 @@ std::string GraphBuilder::index(std::int64_t value) {
   return shared_ints({value}, true);
 }
 
+std::string GraphBuilder::zeros(const Shape& shape) {
+  std::string& known = zeros_[shape];
+  if (known.empty()) {
+    known = constant(fmt::format("zeros_{}", fmt::join(shape, "x")), shape,
+                     std::vector<float>(static_cast<std::size_t>(element_count(shape))));
+  }
+  return known;
+}
+
 std::string GraphBuilder::zero_points(const Shape& shape) {
   std::string& known = zero_points_[shape];
   if (!known.empty()) return known;

@@ -36,6 +36,8 @@ class GraphBuilder {
   /// An int64 vector, or a rank-0 number, shared by value.
   std::string ints(std::vector<std::int64_t> values);
   std::string index(std::int64_t value);
+  /// f32 zeros, shared by shape.
+  std::string zeros(const Shape& shape);
   /// Zeros of 8 bits, shared by shape: the zero points of symmetric rounding.
   std::string zero_points(const Shape& shape);
 
@@ -53,6 +55,7 @@ class GraphBuilder {
   std::map<std::string, int> used_names_;
   std::map<std::pair<std::vector<std::int64_t>, bool>, std::string> ints_;
   std::map<std::uint32_t, std::string> scalars_;
+  std::map<Shape, std::string> zeros_;
   std::map<Shape, std::string> zero_points_;
 };
 
