@@ -35,10 +35,11 @@ void validate(const ModelConfig& model, const ConfigReader& config) {
   }
 }
 
-/// The config's names; where it gives none at all, transformers' LABEL_0, LABEL_1, …
-Labels make_labels(const ConfigReader& config, std::int64_t classes) {
+/// The family's or the config's names; where they give none at all, transformers' LABEL_0, LABEL_1, …
+Labels make_labels(const ConfigReader& config, const FamilyConfig& result) {
+  const std::int64_t classes = result.model.num_classes;
   if (classes == 0) return {};
-  if (const auto names = config.labels()) return {classes, *names};
+  if (const auto known = result.labels ? result.labels : config.labels()) return {classes, *known};
   std::map<std::int64_t, std::string> names;
   for (std::int64_t i = 0; i < classes; ++i) names.emplace(i, fmt::format("LABEL_{}", i));
   return {classes, names};
@@ -100,7 +101,8 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
   FamilyConfig result = family.read_config(config, *files);
   validate(result.model, config);
 
-  NameMapping mapping = map_weights(*files, family.names, result.model, checkpoint.weights);
+  NameMapping mapping = map_weights(*files, result.names != nullptr ? *result.names : family.names,
+                                    result.model, checkpoint.weights);
   checkpoint.weights.storage = files;
   checkpoint.weights.release_pages = [files] { files->release_pages(); };
 
@@ -109,7 +111,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
   info.architecture = std::move(result.architecture);
   info.config = result.model;
   info.parameters = parameter_count(result.model);
-  info.labels = make_labels(config, result.model.num_classes);
+  info.labels = make_labels(config, result);
   info.problem_type = config.find_text("problem_type").value_or("");
   info.score_function = choose_score_function(info.problem_type, result.model.num_classes);
   info.weight_files = files->paths();

@@ -132,6 +132,15 @@ Activation ConfigReader::activation(std::string_view key, Activation otherwise) 
   return row->activation;
 }
 
+ConfigReader ConfigReader::section(std::string_view key) const {
+  const Json* object = find_object(object_, key, source());
+  return {object == nullptr ? Json::object() : *object, fmt::format("{}: \"{}\"", name_, key)};
+}
+
+void ConfigReader::add_resolved(const ConfigReader& section) {
+  resolved_.insert(resolved_.end(), section.resolved_.begin(), section.resolved_.end());
+}
+
 std::optional<std::int64_t> ConfigReader::find_integer(std::string_view key) const {
   const auto found = find_int(object_, key, source());
   if (found && !in_range(*found)) throw_unexpected(source(), key, kWholeNumber, *find(object_, key));

@@ -33,6 +33,11 @@ class ConfigReader {
   /// By transformers' names; one that Vitrine lacks is Error(model_unsupported).
   Activation activation(std::string_view key, Activation otherwise);
 
+  /// An object inside this one, {} if it is not there, as a reader of its own. Give its resolved() back with
+  /// add_resolved().
+  ConfigReader section(std::string_view key) const;
+  void add_resolved(const ConfigReader& section);
+
   /// Without a default, and not remembered.
   std::optional<std::int64_t> find_integer(std::string_view key) const;
   std::optional<std::string> find_text(std::string_view key) const;

@@ -16,22 +16,25 @@ bool contains(const std::vector<std::string_view>& list, std::string_view item) 
 
 std::string supported() {
   std::string text;
-  for (const Family* family : families())
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", family->model_type);
-  return text;
+  for (const Family* family : families()) {
+    for (const std::string_view model_type : family->model_types)
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", model_type);
+  }
+  return text + "; and timm folders (\"architecture\")";
 }
 
 }  // namespace
 
 std::span<const Family* const> families() {
-  static const std::array list{&hf_vit_family(), &hf_dinov2_family()};
+  static const std::array list{&hf_vit_family(), &hf_dinov2_family(), &hf_dinov2_registers_family(),
+                               &timm_vit_family()};
   return list;
 }
 
 const Family& select_family(const ConfigReader& config) {
   if (const auto model_type = config.find_text("model_type")) {
     for (const Family* family : families()) {
-      if (family->model_type == *model_type) return *family;
+      if (contains(family->model_types, *model_type)) return *family;
     }
     config.fail(
         ErrorCode::model_unsupported,
@@ -44,12 +47,7 @@ const Family& select_family(const ConfigReader& config) {
         return *family;
     }
   }
-  if (const auto timm = config.find_text("architecture")) {
-    config.fail(
-        ErrorCode::model_unsupported,
-        fmt::format("a timm checkpoint (architecture \"{}\") is not supported; supported model_type: {}",
-                    *timm, supported()));
-  }
+  if (config.find_text("architecture")) return timm_vit_family();
   if (!architectures.empty()) {
     config.fail(ErrorCode::model_unsupported,
                 fmt::format("the architecture \"{}\" is not supported; supported model_type: {}",

@@ -3,6 +3,9 @@
 // To add one: write io/family_NAME.cpp with one Family and list it in io/family.cpp.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,11 +23,16 @@ struct FamilyConfig {
   ModelConfig model;
   std::string architecture;        ///< may be empty
   std::vector<std::string> notes;  ///< for CheckpointInfo::notes
+  /// Names of classes, by index, where the family has a place of its own for them; otherwise id2label's.
+  std::optional<std::map<std::int64_t, std::string>> labels;
+  /// In place of Family::names, for a family that calls tensors by more than one scheme.
+  const NameTable* names = nullptr;
 };
 
 struct Family {
-  std::string_view name;        ///< for people: "hf_vit"
-  std::string_view model_type;  ///< the value in config.json
+  std::string_view name;  ///< for people: "hf_vit"
+  /// Values of model_type in config.json; none for a family that is known by other means.
+  std::vector<std::string_view> model_types;
   /// Classes of the reference that write such checkpoints, with and without a classification head.
   std::vector<std::string_view> classifiers;
   std::vector<std::string_view> headless;
@@ -37,6 +45,8 @@ struct Family {
 
 const Family& hf_vit_family();
 const Family& hf_dinov2_family();
+const Family& hf_dinov2_registers_family();
+const Family& timm_vit_family();
 
 /// All of them, in the order in which they are asked.
 std::span<const Family* const> families();

@@ -73,7 +73,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
 const Family& hf_vit_family() {
   static const Family family{
       .name = "hf_vit",
-      .model_type = "vit",
+      .model_types = {"vit"},
       .classifiers = {"ViTForImageClassification"},
       .headless = {"ViTModel", "ViTForMaskedImageModeling"},
       .names = name_table(),

@@ -49,6 +49,11 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
   return fmt::format("{}{}{}", text.substr(0, at), by, text.substr(at + what.size()));
 }
 
+/// Several of the network's tensors may lie in one of the file's.
+void add_once(std::vector<std::string>& list, std::string text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
+}
+
 /// Which combination of a NameTable's alternatives.
 struct Choice {
   std::size_t base = 0;
@@ -99,7 +104,9 @@ class Mapper {
         name.block.empty() ? "" : fmt::format("{}{}{}.", base, names_.blocks[choice.block], name.block);
     std::vector<std::string> parts;
     for (const std::string_view part : r.spellings[choice.spelling]) {
-      parts.push_back(replaced(replaced(part, "{block}", block), "{base}", base) + name.suffix);
+      std::string full = replaced(replaced(part, "{block}", block), "{base}", base);
+      full += full.ends_with('_') ? name.suffix.substr(1) : name.suffix;
+      parts.push_back(std::move(full));
     }
     return parts;
   }
@@ -125,7 +132,7 @@ class Mapper {
       std::vector<const StoredTensor*> stored;
       for (const std::string& part : parts) stored.push_back(files_.find(part));
       if (std::find(stored.begin(), stored.end(), nullptr) != stored.end()) return false;
-      take(spec, stored, view);
+      take(spec, r, stored, view);
       ++votes_[name.rule][choice];
       complete = true;
       return true;
@@ -134,27 +141,30 @@ class Mapper {
   }
 
   /// Checks the parts against the shape; they share its first dimension evenly.
-  void take(const TensorSpec& spec, const std::vector<const StoredTensor*>& stored, WeightView& view) {
-    Shape expected = spec.shape;
+  void take(const TensorSpec& spec, const NameRule& r, const std::vector<const StoredTensor*>& stored,
+            WeightView& view) {
+    Shape expected(spec.shape.begin() + static_cast<std::ptrdiff_t>(r.dropped_axes), spec.shape.end());
     if (stored.size() > 1) expected.front() /= static_cast<std::int64_t>(stored.size());
+    expected.front() = expected.front() / (r.cut.to - r.cut.from) * r.cut.of;
     view.shape = spec.shape;
     for (const StoredTensor* part : stored) {
-      if (check(*part, expected)) {
-        view.parts.push_back({part->data.data(), *part->float_dtype, element_count(part->shape)});
-      }
+      if (!check(*part, expected)) continue;
+      const std::int64_t share = element_count(part->shape) / r.cut.of;
+      view.parts.push_back({part->data.data() + r.cut.from * share * size_of(*part->float_dtype),
+                            *part->float_dtype, (r.cut.to - r.cut.from) * share});
     }
   }
 
   bool check(const StoredTensor& part, const Shape& expected) {
     used_.insert(part.name);
     if (part.shape != expected) {
-      report_.misshaped.push_back(
-          fmt::format("{} (expected {}, found {})", part.name, to_string(expected), to_string(part.shape)));
+      add_once(report_.misshaped, fmt::format("{} (expected {}, found {})", part.name, to_string(expected),
+                                              to_string(part.shape)));
       return false;
     }
     if (!part.float_dtype) {
-      report_.wrong_dtype.push_back(
-          fmt::format("{} (expected F32, F16 or BF16, found {})", part.name, part.dtype));
+      add_once(report_.wrong_dtype,
+               fmt::format("{} (expected F32, F16 or BF16, found {})", part.name, part.dtype));
       return false;
     }
     dtypes_.insert(part.dtype);
@@ -180,7 +190,7 @@ class Mapper {
     });
     for (const std::string& part : expand(r, name, best)) {
       if (files_.find(part) == nullptr) {
-        report_.missing.push_back(files_.wrapper() + part);
+        add_once(report_.missing, files_.wrapper() + part);
       } else {
         used_.insert(files_.wrapper() + part);
       }

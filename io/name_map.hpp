@@ -2,6 +2,8 @@
 // config. Internal.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,14 +17,23 @@ namespace vit::io {
 /// One way to spell a tensor: the parts that it consists of along its first axis; most have one.
 using Spelling = std::vector<std::string_view>;
 
+/// Rows [from, to) of `of` equal shares of a file's tensor.
+struct Cut {
+  std::int64_t from = 0;
+  std::int64_t to = 1;
+  std::int64_t of = 1;
+};
+
 /// How a family's files call one tensor, or a weight and its bias: `canonical` without ".weight" and ".bias",
 /// with * for the number of a block. Spellings are templates: {base} is one of NameTable::bases, {block} one
-/// of them followed by one of NameTable::blocks and the block's number. List them in the same order (old
-/// names first) everywhere: where a tensor is missing, its name is given in the spelling that the file uses
-/// elsewhere.
+/// of them followed by one of NameTable::blocks and the block's number; to one that ends in _ "weight" and
+/// "bias" are added without a dot. List them in the same order (old names first) everywhere: where a tensor
+/// is missing, its name is given in the spelling that the file uses elsewhere.
 struct NameRule {
   std::string_view canonical;
   std::vector<Spelling> spellings;
+  std::size_t dropped_axes = 0;  ///< leading axes of size 1 that the file's tensor does without
+  Cut cut = {};                  ///< of a file's tensor that holds more than this one
 };
 
 /// All names of a family. Every combination of base, block and spelling is accepted, tensor by tensor.

@@ -1,4 +1,4 @@
-// Whole checkpoints against what transformers computes from them, stage by stage.
+// Whole checkpoints against what transformers and timm compute from them, stage by stage.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "io/checkpoint.hpp"
 #include "io/safetensors.hpp"
@@ -66,13 +67,20 @@ TEST_P(NetworkGolden, EveryStoredStage) {
   const Size2 image{pixels.shape()[2], pixels.shape()[3]};
   Session session(model, {.batch = pixels.shape()[0], .image_size = image, .attention_maps = true});
   StageRecorder recorder;
-  session.forward(pixels.view(), &recorder);
+  const Outputs& outputs = session.forward(pixels.view(), &recorder);
 
   std::size_t compared = 0;
   for (const RecordedStage& stage : recorder.stages) {
     const std::string name = reference_name(stage, config.num_classes > 0);
     if (expected.find(name) == nullptr) continue;  // attentions are stored for two models
     EXPECT_TRUE(matches(name, stage.view(), expected.read(name).view(), {1e-5}));
+    ++compared;
+  }
+  for (const auto& [name, view] : {std::pair("features_distillation", &outputs.distillation_features),
+                                   std::pair("cls_logits", &outputs.cls_logits),
+                                   std::pair("distillation_logits", &outputs.distillation_logits)}) {
+    if (expected.find(name) == nullptr) continue;
+    EXPECT_TRUE(matches(name, *view, expected.read(name).view(), {1e-5}));
     ++compared;
   }
   // What is stored besides: the pixels, and the picture's pixels and logits.
@@ -87,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(All, NetworkGolden, testing::ValuesIn(golden_models()),
                          testing::PrintToStringParamName());
 
 TEST(NetworkGoldenModels, AreThere) {
-  EXPECT_GE(golden_models().size(), 12U);
+  EXPECT_GE(golden_models().size(), 20U);
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Writes timm_architectures.cpp: what timm's entry points pass to their networks' classes. Names and numbers only.
+
+    pip install timm==1.0.31 && python3 timm_architectures.py > timm_architectures.cpp
+"""
+import functools
+import json
+
+import timm
+from timm.models import beit, deit, eva, vision_transformer
+
+MODULES = {"vision_transformer": vision_transformer, "deit": deit, "beit": beit, "eva": eva}
+# How weights of other origin are brought into timm's form, and where features are tapped: nothing of the network's.
+OUTSIDE = {"feature_cfg", "pretrained_filter_fn", "pretrained_strict", "weight_init"}
+NAMES = {"LayerNorm": "layernorm", "RmsNorm": "rmsnorm", "SiLU": "silu"}
+
+
+class Captured(Exception):
+    pass
+
+
+def plain(value):
+    """A class by its name, a partial class as [name, its arguments]."""
+    if isinstance(value, functools.partial):
+        return [plain(value.func), {key: plain(item) for key, item in value.keywords.items()}]
+    if callable(value):
+        return NAMES.get(value.__name__, value.__name__)
+    return value
+
+
+def arguments(name):
+    captured = {}
+
+    def build(model_class, variant, pretrained, **kwargs):
+        captured.update(name=model_class.__name__, args=kwargs)
+        raise Captured
+
+    for module in MODULES.values():
+        module.build_model_with_cfg = build
+    try:
+        timm.models.model_entrypoint(name)()
+    except Captured:
+        pass
+    args = {key: plain(value) for key, value in captured["args"].items() if key not in OUTSIDE}
+    return captured["name"], json.dumps(args, sort_keys=True, separators=(",", ":"))
+
+
+def main():
+    print("// Written by timm_architectures.py from timm " + timm.__version__ + "; not to be edited.")
+    print('#include "io/timm_architectures.hpp"\n\n#include <array>\n\nnamespace vit::io {\nnamespace {\n')
+    print("// clang-format off")
+    names = [name for name in timm.list_models() if timm.models._registry._model_to_module[name] in MODULES]
+    print(f"constexpr std::array<TimmArchitecture, {len(names)}> kArchitectures{{{{")
+    for name in sorted(names):
+        model_class, args = arguments(name)
+        print(f'    {{"{name}", "{model_class}", R"({args})"}},')
+    print("}};\n// clang-format on\n\n}  // namespace\n")
+    print("std::span<const TimmArchitecture> timm_architectures() {\n  return kArchitectures;\n}\n\n}  // namespace vit::io")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+#include "io/timm_args.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+namespace vit::io {
+namespace {
+
+struct ActivationName {
+  std::string_view name;
+  Activation activation;
+};
+
+// timm/layers/create_act.py
+constexpr std::array kActivations{
+    ActivationName{"gelu", Activation::gelu},
+    ActivationName{"gelu_tanh", Activation::gelu_tanh},
+    ActivationName{"quick_gelu", Activation::quick_gelu},
+    ActivationName{"relu", Activation::relu},
+    ActivationName{"silu", Activation::silu},
+    ActivationName{"swish", Activation::silu},
+    ActivationName{"sigmoid", Activation::sigmoid},
+    ActivationName{"tanh", Activation::tanh},
+    ActivationName{"identity", Activation::identity},
+};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text;
+}
+
+JsonSource source_of(const ConfigReader& config) {
+  return JsonSource(config.name(), ErrorCode::config_invalid);
+}
+
+bool is_true(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number()) return value.get<double>() != 0;
+  return !value.is_null() && !value.empty();
+}
+
+/// What timm reads from pretrained_cfg where nothing else says it (_update_default_model_kwargs).
+Json implied_by_pretrained_cfg(const ConfigReader& config, const Json& model_args) {
+  const JsonSource source = source_of(config);
+  Json implied = Json::object();
+  const Json* nested = find_object(config.json(), "pretrained_cfg", source);
+  const Json& cfg = nested != nullptr ? *nested : config.json();  // files of 2022 had no inner object
+  for (const char* key : {"num_classes", "global_pool"}) {
+    if (const Json* value = vit::io::find(cfg, key)) implied[key] = *value;
+  }
+  if (const Json* classes = vit::io::find(config.json(), "num_classes")) implied["num_classes"] = *classes;
+  const Json* input = find_array(cfg, "input_size", source);
+  if (input == nullptr) return implied;
+  if (input->size() != 3) throw_unexpected(source, "input_size", "[channels, height, width]", *input);
+  implied["in_chans"] = (*input)[0];
+  const bool dynamic = find_bool(model_args, "dynamic_img_size", source).value_or(false);
+  if (find_bool(cfg, "fixed_input_size", source).value_or(false) && !dynamic) {
+    implied["img_size"] = Json::array({(*input)[1], (*input)[2]});
+  }
+  return implied;
+}
+
+}  // namespace
+
+TimmArgs::TimmArgs(ConfigReader& config, const TimmArchitecture& architecture)
+    : config_(config), architecture_(architecture) {
+  const Json* given = find_object(config.json(), "model_args", source_of(config));
+  Json model_args = given != nullptr ? *given : Json::object();
+  Json implied = implied_by_pretrained_cfg(config, model_args);
+  sources_.push_back({std::move(model_args), "config.json (model_args)"});
+  sources_.push_back(
+      {parse_json_object(architecture.args, architecture.name), fmt::format("timm's {}", architecture.name)});
+  sources_.push_back({std::move(implied), "config.json (pretrained_cfg)"});
+}
+
+TimmArgs::Found TimmArgs::find(std::string_view key) {
+  known_.emplace(key);
+  for (const Source& source : sources_) {
+    const auto at = source.values.find(key);
+    if (at != source.values.end()) return {at->is_null() ? nullptr : &*at, source.name};
+  }
+  return {};
+}
+
+void TimmArgs::note(std::string_view key, std::string value, const Found& found) {
+  config_.note(key, std::move(value),
+               found.source.empty() ? fmt::format("default of timm's {}", architecture_.model_class)
+                                    : std::string(found.source));
+}
+
+std::int64_t TimmArgs::integer(std::string_view key, std::int64_t otherwise) {
+  const Found found = find(key);
+  constexpr std::int64_t kMax = std::int64_t{1} << 30;  // products of two cannot overflow
+  if (found.value != nullptr) otherwise = to_int(*found.value, key, source_of(config_));
+  if (otherwise < -kMax || otherwise > kMax) {
+    throw_unexpected(source_of(config_), key, "a whole number of reasonable size", *found.value);
+  }
+  note(key, std::to_string(otherwise), found);
+  return otherwise;
+}
+
+double TimmArgs::number(std::string_view key, double otherwise) {
+  const Found found = find(key);
+  if (found.value != nullptr) otherwise = to_number(*found.value, key, source_of(config_));
+  note(key, fmt::format("{}", otherwise), found);
+  return otherwise;
+}
+
+bool TimmArgs::boolean(std::string_view key, bool otherwise) {
+  const Found found = find(key);
+  if (found.value != nullptr) {
+    if (!found.value->is_boolean()) throw_unexpected(source_of(config_), key, "true or false", *found.value);
+    otherwise = found.value->get<bool>();
+  }
+  note(key, otherwise ? "true" : "false", found);
+  return otherwise;
+}
+
+std::string TimmArgs::text(std::string_view key, std::string_view otherwise) {
+  const Found found = find(key);
+  if (found.value != nullptr && !found.value->is_string())
+    throw_unexpected(source_of(config_), key, "a string", *found.value);
+  std::string value = found.value != nullptr ? found.value->get<std::string>() : std::string(otherwise);
+  note(key, value, found);
+  return value;
+}
+
+Size2 TimmArgs::size(std::string_view key, Size2 otherwise) {
+  const Found found = find(key);
+  if (found.value != nullptr) {
+    const bool pair = found.value->is_array() && found.value->size() == 2;
+    const Json& height = pair ? (*found.value)[0] : *found.value;
+    const Json& width = pair ? (*found.value)[1] : *found.value;
+    otherwise = {to_int(height, key, source_of(config_)), to_int(width, key, source_of(config_))};
+  }
+  note(key, fmt::format("[{}, {}]", otherwise.height, otherwise.width), found);
+  return otherwise;
+}
+
+Activation TimmArgs::activation(std::string_view key, Activation otherwise) {
+  const Found found = find(key);
+  if (found.value == nullptr) {
+    note(key, std::string(to_string(otherwise)), found);
+    return otherwise;
+  }
+  const std::string name = found.value->is_string() ? lower(found.value->get<std::string>()) : "";
+  const auto row = std::find_if(kActivations.begin(), kActivations.end(),
+                                [&](const ActivationName& r) { return r.name == name; });
+  if (row == kActivations.end()) {
+    fail(ErrorCode::model_unsupported,
+         fmt::format("\"{}\": the activation {} is not supported", key, describe(*found.value)));
+  }
+  note(key, std::string(to_string(row->activation)), found);
+  return row->activation;
+}
+
+double TimmArgs::layer_norm_epsilon(std::string_view key) {
+  constexpr double kDefault = 1e-6;  // of timm.layers.LayerNorm; PyTorch's own is 1e-5
+  const Found found = find(key);
+  double epsilon = kDefault;
+  if (found.value != nullptr) {
+    const bool partial = found.value->is_array() && found.value->size() == 2;
+    const Json& name = partial ? (*found.value)[0] : *found.value;
+    std::string plain = name.is_string() ? lower(name.get<std::string>()) : "";
+    std::erase(plain, '_');
+    if (plain != "layernorm") {
+      fail(ErrorCode::model_unsupported,
+           fmt::format("\"{}\": the norm {} is not supported, only layer norms are", key, describe(name)));
+    }
+    if (partial) epsilon = find_number((*found.value)[1], "eps", source_of(config_)).value_or(kDefault);
+  }
+  note("layer_norm_eps", fmt::format("{}", epsilon), found);
+  return epsilon;
+}
+
+TimmArgs::MlpLayer TimmArgs::mlp_layer(std::string_view key) {
+  const Found found = find(key);
+  MlpLayer layer{.name = "Mlp"};
+  if (found.value != nullptr) {
+    const bool partial = found.value->is_array() && found.value->size() == 2;
+    const Json& name = partial ? (*found.value)[0] : *found.value;
+    layer.name = name.is_string() ? name.get<std::string>() : describe(name);
+    if (partial)
+      layer.gate_last = find_bool((*found.value)[1], "gate_last", source_of(config_)).value_or(true);
+  }
+  note(key, layer.name, found);
+  return layer;
+}
+
+bool TimmArgs::is_set(std::string_view key) {
+  const Found found = find(key);
+  return found.value != nullptr && is_true(*found.value);
+}
+
+void TimmArgs::refuse(std::string_view key) {
+  if (!is_set(key)) return;
+  const Found found = find(key);
+  fail(ErrorCode::model_unsupported,
+       fmt::format("\"{}\": {} ({}) is not supported", key, describe(*found.value), found.source));
+}
+
+void TimmArgs::allow(std::initializer_list<std::string_view> keys) {
+  known_.insert(keys.begin(), keys.end());
+}
+
+void TimmArgs::finish() const {
+  std::vector<std::string> unknown;
+  for (const Source& source : sources_) {
+    for (const auto& [key, value] : source.values.items()) {
+      if (!known_.contains(key)) unknown.push_back(fmt::format("\"{}\" ({})", key, source.name));
+    }
+  }
+  if (unknown.empty()) return;
+  fail(ErrorCode::model_unsupported, fmt::format("these arguments of timm's {} are not supported: {}",
+                                                 architecture_.model_class, fmt::join(unknown, ", ")));
+}
+
+}  // namespace vit::io

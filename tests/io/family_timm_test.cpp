@@ -1,0 +1,172 @@
+// timm's folders: where the arguments come from, and which are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "io/checkpoint.hpp"
+#include "io/timm_architectures.hpp"
+#include "tests/support/editable_model.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temp_folder.hpp"
+
+namespace vit::io {
+namespace {
+
+using test::EditableModel;
+using test::TempFolder;
+using testing::Contains;
+using testing::HasSubstr;
+
+Checkpoint load(const EditableModel& model) {
+  const TempFolder folder;
+  model.write(folder);
+  return load_checkpoint(folder.path());
+}
+
+EditableModel with(const char* key, const nlohmann::json& value, const char* name = "timm_vit_qk_norm") {
+  EditableModel model(name);
+  model.config["model_args"][key] = value;
+  return model;
+}
+
+#define EXPECT_UNSUPPORTED(model, ...) \
+  EXPECT_ERROR(load(model), ErrorCode::model_unsupported, "config.json", __VA_ARGS__)
+
+const ResolvedValue& resolved(const CheckpointInfo& info, const std::string& key) {
+  for (const ResolvedValue& value : info.resolved) {
+    if (value.key == key) return value;
+  }
+  throw std::out_of_range("nothing resolved for " + key);
+}
+
+TEST(TimmVit, TakesArgumentsFromTheirPlaces) {
+  const CheckpointInfo info = load(EditableModel("timm_vit_clip_quickgelu")).info;
+  EXPECT_EQ(info.family, "timm_vit");
+  EXPECT_EQ(info.architecture, "vit_base_patch16_clip_quickgelu_224");
+  EXPECT_EQ(info.config.hidden_size, 48);
+  EXPECT_EQ(resolved(info, "embed_dim").source, "config.json (model_args)");
+  EXPECT_EQ(info.config.activation, Activation::quick_gelu);
+  EXPECT_EQ(resolved(info, "act_layer").source, "timm's vit_base_patch16_clip_quickgelu_224");
+  EXPECT_EQ(info.config.layer_norm_eps, 1e-5F);
+  EXPECT_TRUE(info.config.pre_norm);
+  EXPECT_FALSE(info.config.patch_bias);
+  EXPECT_EQ(resolved(info, "mlp_ratio").source, "default of timm's VisionTransformer");
+  EXPECT_EQ(info.config.position_resampling, PositionResampling::bicubic_antialias);
+}
+
+TEST(TimmVit, WhatModelArgsLeaveOpenThePretrainedConfigSays) {
+  EditableModel model("timm_vit_qk_norm");
+  for (const char* key : {"img_size", "num_classes", "in_chans", "global_pool"})
+    model.config["model_args"].erase(key);
+  model.config["architecture"] = "vit_tiny_patch16_224.augreg_in21k";
+  const CheckpointInfo info = load(model).info;
+  EXPECT_EQ(info.config.image_size, (Size2{32, 32}));
+  EXPECT_EQ(resolved(info, "img_size").source, "config.json (pretrained_cfg)");
+  EXPECT_EQ(info.config.num_classes, 7);
+
+  model.config["num_classes"] = 9;  // stronger than the one inside
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "head.weight (expected [9, 48]");
+  model.config["num_classes"] = 7;
+  model.config["pretrained_cfg"]["fixed_input_size"] = false;
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "pos_embed (expected [1, 785, 48]");
+}
+
+TEST(TimmVit, WithoutModelArgsTheArchitectureSaysIt) {
+  EditableModel model("timm_vit_qk_norm");
+  model.config.erase("model_args");
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "patch_embed.proj.weight (expected [192, 3, 16, 16]",
+               "blocks.2.norm1.weight", "no place for: blocks.0.attn.k_norm.bias");
+}
+
+TEST(TimmVit, NullIsPythonsNone) {
+  EditableModel model = with("init_values", nullptr, "timm_vit_reg4_gap");
+  for (const char* name :
+       {"blocks.0.ls1.gamma", "blocks.0.ls2.gamma", "blocks.1.ls1.gamma", "blocks.1.ls2.gamma"}) {
+    model.tensors.erase(name);
+  }
+  EXPECT_FALSE(load(model).info.config.layer_scale);
+}
+
+TEST(TimmVit, MovesTheNormWithThePooling) {
+  EXPECT_EQ(load(EditableModel("timm_vit_reg4_gap")).info.config.final_norm, FinalNorm::after_pooling);
+  EditableModel model = with("fc_norm", false, "timm_vit_reg4_gap");
+  model.rename("fc_norm.weight", "norm.weight");
+  model.rename("fc_norm.bias", "norm.bias");
+  EXPECT_EQ(load(model).info.config.final_norm, FinalNorm::before_pooling);
+  model.config["model_args"]["final_norm"] = false;
+  model.tensors.erase("norm.weight");
+  model.tensors.erase("norm.bias");
+  EXPECT_EQ(load(model).info.config.final_norm, FinalNorm::none);
+}
+
+TEST(TimmVit, RefusesWhatItDoesNotHaveByName) {
+  EXPECT_UNSUPPORTED(with("hovercraft", true), "\"hovercraft\"", "model_args");
+  EXPECT_UNSUPPORTED(with("global_pool", "avgmax"), "global_pool", "avgmax", "token, avg and map");
+  EXPECT_UNSUPPORTED(with("act_layer", "mish"), "act_layer", "mish");
+  EXPECT_UNSUPPORTED(with("norm_layer", "rmsnorm"), "norm_layer", "rmsnorm");
+  EXPECT_UNSUPPORTED(with("scale_attn_norm", true), "scale_attn_norm");
+  EXPECT_UNSUPPORTED(with("scale_mlp_norm", true), "scale_mlp_norm");
+  EXPECT_UNSUPPORTED(with("proj_bias", false), "proj_bias");
+  EXPECT_UNSUPPORTED(with("pool_include_prefix", true), "pool_include_prefix");
+  EXPECT_UNSUPPORTED(with("dynamic_img_pad", true), "dynamic_img_pad");
+  EXPECT_UNSUPPORTED(with("pos_embed", "rope"), "pos_embed");
+  EXPECT_UNSUPPORTED(with("mlp_layer", "GluMlp"), "mlp_layer");  // its gate comes last
+  EXPECT_UNSUPPORTED(with("num_classes", 0, "timm_deit_distilled"), "distilled");
+  EXPECT_ERROR(load(with("depth", "two")), ErrorCode::config_invalid, "depth", "a whole number");
+  EXPECT_ERROR(load(with("embed_dim", 1e18)), ErrorCode::config_invalid, "embed_dim");
+  EXPECT_ERROR(load(with("mlp_ratio", 1e300)), ErrorCode::config_invalid, "mlp_ratio");
+
+  EditableModel unknown("timm_vit_qk_norm");
+  unknown.config["architecture"] = "vit_hovercraft";
+  EXPECT_UNSUPPORTED(unknown, "vit_hovercraft", "251");
+  unknown.config["architecture"] = "eva02_tiny_patch14_224";
+  EXPECT_UNSUPPORTED(unknown, "eva02_tiny_patch14_224", "Eva");
+  unknown.config["architecture"] = "vit_small_patch16_18x2_224";
+  EXPECT_UNSUPPORTED(unknown, "block_fn");
+}
+
+TEST(TimmVit, IgnoresWhatOnlyTrainingNeeds) {
+  EditableModel model = with("drop_path_rate", 0.1);
+  model.config["model_args"]["attn_drop_rate"] = 0.1;
+  model.config["model_args"]["weight_init"] = "jax";
+  EXPECT_EQ(load(model).info.family, "timm_vit");
+}
+
+TEST(TimmVit, AttentionPoolingThatSigLIPBringsAlongIsDropped) {
+  EditableModel model = with("global_pool", "avg", "timm_vit_map");
+  model.config["model_args"]["fc_norm"] = false;
+  EXPECT_THAT(load(model).info.ignored, Contains("attn_pool.latent"));
+  model.config["architecture"] = "vit_tiny_patch16_224";
+  model.config["model_args"]["class_token"] = false;
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "no place for", "attn_pool.latent");
+}
+
+TEST(TimmVit, ReadsClassNames) {
+  EditableModel model("timm_vit_qk_norm");
+  EXPECT_EQ(load(model).info.labels.name(6), "LABEL_6");
+  model.config["label_names"] = {"n1", "n2", "n3", "n4", "n5", "n6", "n7"};
+  EXPECT_EQ(load(model).info.labels.name(6), "n7");
+  model.config["label_descriptions"] = {{"n7", "a cat"}};
+  EXPECT_EQ(load(model).info.labels.name(6), "a cat");
+  EXPECT_EQ(load(model).info.labels.name(5), "n6");
+  model.config["label_names"] = {{"0", "zero"}, {"6", "six"}};
+  const Labels labels = load(model).info.labels;
+  EXPECT_EQ(labels.named(), 2);
+  EXPECT_EQ(labels.name(6), "six");
+  model.config["label_names"] = {{"7", "seven"}};
+  EXPECT_EQ(load(model).info.labels.named(), 7);  // LABEL_i again, and a note
+  model.config["label_names"] = {{"x", "seven"}};
+  EXPECT_ERROR(load(model), ErrorCode::config_invalid, "label_names");
+}
+
+TEST(TimmArchitectures, AreSorted) {
+  const auto all = timm_architectures();
+  EXPECT_EQ(all.size(), 251U);
+  EXPECT_TRUE(
+      std::is_sorted(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
+}
+
+}  // namespace
+}  // namespace vit::io
