@@ -9,6 +9,7 @@
 #include "apps/cmd_info.hpp"
 #include "apps/cmd_preprocess.hpp"
 #include "apps/cmd_run.hpp"
+#include "apps/cmd_verify.hpp"
 #include "apps/common.hpp"
 #include "apps/version.hpp"
 
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
   add_run(app, result);
   add_export(app, result);
   add_info(app, result);
+  add_verify(app, result);
   add_bench(app, result);
   app.failure_message([](const CLI::App* command, const CLI::Error& e) {
     return "vitrine: " + std::string(e.what()) + "; " + command->get_name() + " --help lists what there is\n";

@@ -1,0 +1,279 @@
+#include "apps/cmd_verify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "apps/load_model.hpp"
+#include "apps/output.hpp"
+#include "export/graph_stages.hpp"
+#include "export/onnx_file.hpp"
+#include "export/onnx_verify.hpp"
+#include "io/classifier.hpp"
+#include "vit/session.hpp"
+
+namespace vit::apps {
+namespace {
+
+using exporter::StageValues;
+
+/// One of the two: an ONNX file, evaluated as it is, or a checkpoint, run by the engine.
+class Subject {
+ public:
+  Subject(const std::filesystem::path& path, int threads) : path_(path), threads_(threads) {
+    if (is_onnx(path)) {
+      file_ = std::make_unique<exporter::OnnxFile>(exporter::read_onnx(path));
+      if (!file_->unsupported.empty()) {
+        throw Error(ErrorCode::model_unsupported,
+                    fmt::format("{}: {}: {}", path.string(), file_->description, file_->unsupported));
+      }
+      runner_ = std::make_unique<exporter::GraphRunner>(file_->graph, threads);
+      if (file_->graph.find_metadata("vit.format") != nullptr) info_ = load_model(path).info;
+    } else {
+      io::Checkpoint checkpoint = load_model(path);
+      info_ = std::move(checkpoint.info);
+      model_ = std::make_shared<Model>(info_->config, std::move(checkpoint.weights));
+    }
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Nothing for an ONNX file that Vitrine did not write.
+  const std::optional<io::CheckpointInfo>& info() const { return info_; }
+
+  /// Pixels of the pictures that it takes, where there is only one size.
+  std::optional<Size2> fixed_size() const {
+    if (!file_) return std::nullopt;
+    const std::vector<exporter::Dim>& shape = file_->graph.inputs.at(0).shape;
+    const std::size_t first = file_->graph.inputs[0].type == exporter::ElementType::u8 ? 1 : 2;
+    if (shape.size() != 4) return std::nullopt;
+    const auto* height = std::get_if<std::int64_t>(&shape[first]);
+    const auto* width = std::get_if<std::int64_t>(&shape[first + 1]);
+    return height != nullptr && width != nullptr ? std::optional(Size2{*height, *width}) : std::nullopt;
+  }
+
+  /// How exact it can be, as a share of the largest logit.
+  double tolerance() const {
+    const std::string* weights = file_ ? file_->graph.find_metadata("vit.weights") : nullptr;
+    if (weights == nullptr || *weights == "fp32") return 1e-4;
+    return *weights == "fp16" ? 1e-2 : 0.3;
+  }
+
+  StageValues run(const Tensor& pixel_values);
+
+ private:
+  std::filesystem::path path_;
+  int threads_;
+  std::optional<io::CheckpointInfo> info_;
+  std::unique_ptr<exporter::OnnxFile> file_;
+  std::unique_ptr<exporter::GraphRunner> runner_;
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<Session> session_;
+};
+
+class StageKeeper : public Observer {
+ public:
+  void on_stage(Stage stage, std::int64_t block, const ConstTensorView& tensor) override {
+    switch (stage) {
+      case Stage::embeddings:
+        return keep("hidden_states.0", tensor);
+      case Stage::block:
+        return keep(fmt::format("hidden_states.{}", block + 1), tensor);
+      case Stage::last_hidden_state:
+        return keep("last_hidden_state", tensor);
+      case Stage::features:
+        return keep("features", tensor);
+      case Stage::logits:
+        return keep("logits", tensor);
+      case Stage::attention_probs:
+        return;
+    }
+  }
+
+  StageValues values;
+
+ private:
+  void keep(std::string name, const ConstTensorView& tensor) {
+    Tensor copy(tensor.shape);
+    std::copy_n(tensor.data, tensor.size(), copy.data());
+    values.emplace_back(std::move(name), std::move(copy));
+  }
+};
+
+StageValues Subject::run(const Tensor& pixel_values) {
+  if (runner_) return run_stages(file_->graph, *runner_, pixel_values);
+  const Shape& chw = pixel_values.shape();
+  const Size2 image{chw[1], chw[2]};
+  if (!session_ || session_->options().image_size != image)
+    session_ = std::make_unique<Session>(model_, SessionOptions{.image_size = image, .threads = threads_});
+  StageKeeper keeper;
+  session_->forward({pixel_values.data(), {1, chw[0], chw[1], chw[2]}}, &keeper);
+  return std::move(keeper.values);
+}
+
+const Tensor* find_stage(const StageValues& values, const std::string& name) {
+  const auto found =
+      std::find_if(values.begin(), values.end(), [&](const auto& stage) { return stage.first == name; });
+  return found == values.end() ? nullptr : &found->second;
+}
+
+std::string top1_text(const Tensor& logits, const std::optional<io::CheckpointInfo>& info) {
+  const auto best = std::max_element(logits.data(), logits.data() + logits.size()) - logits.data();
+  const bool named = info && best < info->labels.size();
+  return fmt::format("{} ({:.4f})", named ? info->labels.name(best) : std::to_string(best),
+                     logits.data()[best]);
+}
+
+/// Compares picture by picture and keeps the worst of each stage.
+class Comparison {
+ public:
+  Comparison(Subject& a, Subject& b, double tolerance) : a_(a), b_(b), tolerance_(tolerance) {}
+
+  /// A line about one picture.
+  std::string compare(const std::string& name, const Tensor& pixel_values) {
+    const StageValues of_a = a_.run(pixel_values);
+    const StageValues of_b = b_.run(pixel_values);
+    for (const auto& [stage, value] : of_b) {
+      if (const Tensor* other = find_stage(of_a, stage))
+        add(stage, exporter::difference(stage, other->view(), value.view()));
+    }
+    ++pictures_;
+    const Tensor* logits_a = find_stage(of_a, "logits");
+    const Tensor* logits_b = find_stage(of_b, "logits");
+    if (logits_a == nullptr || logits_b == nullptr) return fmt::format("{}\n", name);
+    const exporter::OutputDifference d = exporter::difference("logits", logits_a->view(), logits_b->view());
+    if (d.same_top1 == 0) ++other_top1_;
+    return fmt::format("{}  {}  {}  max |Δ logits| {:.2g}\n", name, top1_text(*logits_a, a_.info()),
+                       top1_text(*logits_b, b_.info()), d.largest);
+  }
+
+  bool equal() const {
+    return !stages_.empty() && !first_beyond() && (tolerance_ > 0.01 || other_top1_ == 0);
+  }
+
+  std::string summary() const {
+    std::string text = "\nstage: max |Δ| over all pictures, share of the stage's largest value\n";
+    for (const auto& [stage, d] : stages_)
+      text += fmt::format("  {:<20} {:.2g}  {:.2g}\n", stage, d.largest, share(d));
+    text += fmt::format("pictures with another top-1: {} of {}\n", other_top1_, pictures_);
+    if (stages_.empty()) return text + "the two have no stage in common that could be compared\n";
+    const std::string* first = first_beyond();
+    text += fmt::format("first stage that differs by more than {:.2g} of its largest value: {}\n", tolerance_,
+                        first != nullptr ? *first : "none");
+    return text;
+  }
+
+ private:
+  static double share(const exporter::OutputDifference& d) {
+    return d.magnitude > 0 ? d.largest / d.magnitude : d.largest;
+  }
+
+  void add(const std::string& stage, const exporter::OutputDifference& d) {
+    const auto known =
+        std::find_if(stages_.begin(), stages_.end(), [&](const auto& s) { return s.first == stage; });
+    if (known == stages_.end()) {
+      stages_.emplace_back(stage, d);
+    } else if (!(share(d) <= share(known->second))) {  // NaN is the worst
+      known->second = d;
+    }
+  }
+
+  const std::string* first_beyond() const {
+    for (const auto& [stage, d] : stages_) {
+      if (!(share(d) <= tolerance_)) return &stage;
+    }
+    return nullptr;
+  }
+
+  Subject& a_;
+  Subject& b_;
+  double tolerance_;
+  std::vector<std::pair<std::string, exporter::OutputDifference>> stages_;
+  std::int64_t pictures_ = 0;
+  std::int64_t other_top1_ = 0;
+};
+
+/// Pictures of noise, where the user names none.
+std::vector<std::pair<std::string, Tensor>> noise(const ModelConfig& config, std::optional<Size2> size) {
+  constexpr std::int64_t kPictures = 3;
+  exporter::GraphOptions options;
+  options.image_size = size.value_or(config.image_size);
+  const exporter::TestPictures pictures = exporter::test_pictures(config, options, kPictures);
+  const Shape& shape = pictures.pixel_values.shape();
+  std::vector<std::pair<std::string, Tensor>> result;
+  for (std::int64_t b = 0; b < kPictures; ++b) {
+    Tensor picture({shape[1], shape[2], shape[3]});
+    std::copy_n(pictures.pixel_values.data() + b * picture.size(), picture.size(), picture.data());
+    result.emplace_back(fmt::format("noise {}", b + 1), std::move(picture));
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& result) {
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App& command = *app.add_subcommand(
+      "verify", "compare what two models compute: a model.onnx and its source, or any two");
+  command.add_option("MODEL", options->model, "an ONNX file, which is evaluated as it is, or a checkpoint")
+      ->required();
+  command.add_option("INPUT", options->inputs.names,
+                     "pictures or folders to compare on (default: three of noise)");
+  command.add_flag("-r,--recursive", options->inputs.recursive, "look into sub-folders too");
+  add_model_option(command, options->common);
+  command.get_option("--model")->required()->description(
+      "the model to compare with: a checkpoint or an ONNX file");
+  command
+      .add_option("--tolerance", options->tolerance,
+                  "largest difference allowed, as a share of a stage's largest value (default: 1e-4; for a "
+                  "file of fp16 "
+                  "weights 1e-2, of int8 0.3)")
+      ->check(CLI::PositiveNumber);
+  add_thread_option(command, options->common);
+  add_verbosity_options(command, options->common);
+  command.callback([options, &result] { result = run_verify(*options); });
+}
+
+int run_verify(const VerifyOptions& options) {
+  const int threads = options.common.threads > 0 ? options.common.threads : available_threads();
+  Subject a(options.model, threads);
+  Subject b(options.common.model, threads);
+  const std::optional<io::CheckpointInfo>& info = b.info() ? b.info() : a.info();
+  if (!info) {
+    throw Error(ErrorCode::model_unsupported,
+                fmt::format("neither {} nor {} says how pictures become its input; one of the "
+                            "two must be a checkpoint or a file that Vitrine wrote",
+                            options.model, options.common.model));
+  }
+  const std::optional<Size2> size = a.fixed_size() ? a.fixed_size() : b.fixed_size();
+  Comparison comparison(a, b, options.tolerance.value_or(std::max(a.tolerance(), b.tolerance())));
+  Output output({});
+  bool failed = false;
+  if (options.inputs.names.empty()) {
+    for (const auto& [name, picture] : noise(info->config, size))
+      output.write(comparison.compare(name, picture));
+  } else {
+    // A file that Vitrine wrote has a recipe for its own size.
+    const std::optional<io::CheckpointInfo>& recipe_of = a.fixed_size() && a.info() ? a.info() : info;
+    if (!recipe_of->recipe) throw *recipe_of->recipe_error;
+    io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive});
+    while (const std::optional<io::Input> input = inputs.next()) {
+      try {
+        if (input->error) throw *input->error;
+        output.write(comparison.compare(input->name, io::load_pixel_values(input->name, *recipe_of->recipe)));
+      } catch (const Error& e) {
+        if (exit_code(e.code()) != kSomeInputsFailed) throw;
+        print_error(e.what());
+        failed = true;
+      }
+    }
+  }
+  output.write(comparison.summary());
+  output.finish();
+  if (!comparison.equal()) return kVerificationFailed;
+  return failed ? kSomeInputsFailed : kOk;
+}
+
+}  // namespace vit::apps
