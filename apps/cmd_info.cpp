@@ -58,9 +58,16 @@ Json recipe_json(const io::PreprocessConfig& r) {
     case io::ResizeMode::shortest_edge:
       json["resize"] = {{"shortest_edge", r.edge}};
       break;
+    case io::ResizeMode::cover:
+      json["resize"] = {{"cover", pair(r.size)}};
+      break;
+    case io::ResizeMode::fit:
+      json["resize"] = {{"fit", pair(r.size)}};
+      break;
   }
   if (r.resize != io::ResizeMode::none) json["resize"]["interpolation"] = io::to_string(r.interpolation);
   json["center_crop"] = r.crop ? pair(*r.crop) : Json();
+  json["fill"] = r.fill;
   json["rescale_factor"] = r.rescale ? Json(r.rescale_factor) : Json();
   json["mean"] = r.normalize ? Json(r.mean) : Json();
   json["std"] = r.normalize ? Json(r.std) : Json();

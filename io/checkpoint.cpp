@@ -9,6 +9,7 @@
 #include "io/family.hpp"
 #include "io/json.hpp"
 #include "io/name_map.hpp"
+#include "io/timm_recipe.hpp"
 #include "io/weight_files.hpp"
 #include "vit/file.hpp"
 
@@ -52,17 +53,22 @@ ScoreFunction choose_score_function(const std::string& problem_type, std::int64_
   return each_by_itself ? ScoreFunction::sigmoid : ScoreFunction::softmax;
 }
 
-/// The model_type of the config.json in the same folder, which decides what a recipe means that does not name
-/// its class; empty where there is none that can be read (loading the model is what complains about that).
-std::string model_type_beside(const std::filesystem::path& recipe) {
-  const std::filesystem::path path = recipe.parent_path() / "config.json";
+/// The config.json of a folder; nothing where there is none that can be read (loading the model is what
+/// complains about that).
+std::optional<Json> config_in(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
   try {
     const std::vector<std::byte> bytes = read_file(path, kMaxConfigBytes, kConfigErrors);
-    const std::string name = path.string();
-    return find_string(parse_json_object(as_text(bytes), name), "model_type", name).value_or("");
+    return parse_json_object(as_text(bytes), JsonSource(path.string()));
   } catch (const Error&) {
-    return {};
+    return std::nullopt;
   }
+}
+
+/// model_type, which decides what a recipe means that does not name its class; empty if there is none.
+std::string model_type_of(const std::optional<Json>& config) {
+  const Json* type = config ? find(*config, "model_type") : nullptr;
+  return type != nullptr && type->is_string() ? type->get<std::string>() : "";
 }
 
 void load_recipe(const std::filesystem::path& path, CheckpointInfo& info) {
@@ -139,7 +145,11 @@ PreprocessConfig load_preprocess_config(const std::filesystem::path& path) {
   const bool is_recipe = !std::filesystem::is_directory(path, ignored) && path.extension() == ".json" &&
                          path.filename() != "config.json" &&
                          !path.filename().string().ends_with(".index.json");
-  std::filesystem::path file = is_recipe ? path : model_folder(path) / kRecipe;
+  const std::filesystem::path folder = is_recipe ? path.parent_path() : model_folder(path);
+  const std::optional<Json> config = config_in(folder);
+  if (!is_recipe && config && is_timm_config(*config))
+    return parse_timm_recipe(*config, (folder / "config.json").string());
+  std::filesystem::path file = is_recipe ? path : folder / kRecipe;
   const std::filesystem::path processor = file.parent_path() / kProcessor;
   if (!std::filesystem::exists(file, ignored) && std::filesystem::exists(processor, ignored))
     file = processor;
@@ -153,7 +163,7 @@ PreprocessConfig load_preprocess_config(const std::filesystem::path& path) {
             file.string()));
   }
   const std::vector<std::byte> bytes = read_file(file, kMaxConfigBytes, kConfigErrors);
-  return parse_preprocessor_config(as_text(bytes), file.string(), model_type_beside(file));
+  return parse_preprocessor_config(as_text(bytes), file.string(), model_type_of(config));
 }
 
 }  // namespace vit::io

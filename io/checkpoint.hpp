@@ -66,7 +66,8 @@ struct Checkpoint {
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
 /// Only the picture recipe: of a folder that may hold nothing else, of the folder that a weights file lies
-/// in, or a JSON file itself. Throws Error: model_not_found, config_invalid, model_unsupported.
+/// in, or a JSON file itself. A timm folder's is in its config.json, whatever lies beside that. Throws Error:
+/// model_not_found, config_invalid, model_unsupported.
 PreprocessConfig load_preprocess_config(const std::filesystem::path& path);
 
 /// Throws unless the model can classify pictures. Error: model_unsupported if it has no classification head,

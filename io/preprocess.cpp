@@ -34,6 +34,17 @@ Size2 proportional_size(Size2 image, std::int64_t edge, std::optional<std::int64
   return image.width <= image.height ? Size2{other, edge} : Size2{edge, other};
 }
 
+/// timm's ResizeKeepRatio: both sides divided by the ratio of one of them to its target.
+Size2 scaled_size(Size2 image, Size2 target, ResizeMode mode) {
+  const double rows = static_cast<double>(image.height) / static_cast<double>(target.height);
+  const double columns = static_cast<double>(image.width) / static_cast<double>(target.width);
+  const double ratio = mode == ResizeMode::fit ? std::max(rows, columns) : std::min(rows, columns);
+  const auto scaled = [&](std::int64_t side) {  // half to even, as Python's round
+    return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(side) / ratio));
+  };
+  return {scaled(image.height), scaled(image.width)};
+}
+
 /// Size between resize and crop.
 Size2 resized_size(Size2 image, const PreprocessConfig& config) {
   switch (config.resize) {
@@ -43,6 +54,9 @@ Size2 resized_size(Size2 image, const PreprocessConfig& config) {
       return config.size;
     case ResizeMode::shortest_edge:
       return proportional_size(image, config.edge, config.longest_edge);
+    case ResizeMode::cover:
+    case ResizeMode::fit:
+      return scaled_size(image, config.size, config.resize);
   }
   throw Error(ErrorCode::internal, "preprocess: unknown resize mode");
 }
@@ -59,15 +73,19 @@ struct Span {
   std::int64_t count = 0;
 };
 
-/// An odd margin that is cut is smaller before the picture, one that is padded is larger before it: the
-/// rounding of transformers' image_transforms.center_crop (its torchvision backend pads the other way round).
-Span center(std::int64_t size, std::int64_t crop) {
-  if (size >= crop) return {(size - crop) / 2, 0, crop};
-  return {0, (crop - size + 1) / 2, size};
+/// Where an odd margin is larger: transformers' image_transforms.center_crop cuts less before the picture and
+/// pads more there (its torchvision backend pads the other way round); torchvision and timm round what they
+/// cut to even and pad more behind.
+Span center(std::int64_t size, std::int64_t crop, RecipeArithmetic arithmetic) {
+  const bool to_even = arithmetic == RecipeArithmetic::torchvision;
+  if (size < crop) return {0, (crop - size + (to_even ? 0 : 1)) / 2, size};
+  const std::int64_t half = (size - crop) / 2;
+  const bool up = to_even && (size - crop) % 2 == 1 && half % 2 == 1;
+  return {half + (up ? 1 : 0), 0, crop};
 }
 
-/// What becomes of the 256 values of a channel, in the references' precision: the product in double, rounded
-/// to float; mean and deviation in float.
+/// What becomes of the 256 values of a channel, in the references' precision: transformers multiplies in
+/// double and rounds to float, torchvision divides floats by 255; mean and deviation are in float.
 using ChannelTable = std::array<float, 256>;
 
 ChannelTable channel_table(const PreprocessConfig& config, std::size_t channel) {
@@ -76,27 +94,38 @@ ChannelTable channel_table(const PreprocessConfig& config, std::size_t channel) 
   ChannelTable table;
   for (std::size_t value = 0; value < table.size(); ++value) {
     float x = static_cast<float>(value);
-    if (config.rescale) x = static_cast<float>(static_cast<double>(value) * config.rescale_factor);
+    if (config.arithmetic == RecipeArithmetic::torchvision) {
+      x = static_cast<float>(value) / 255.0F;
+    } else if (config.rescale) {
+      x = static_cast<float>(static_cast<double>(value) * config.rescale_factor);
+    }
     if (config.normalize) x = (x - mean) / std;
     table[value] = x;
   }
   return table;
 }
 
-/// Pixels with `stride` bytes between rows, into the plane of one channel; what lies beside them was zero
-/// before scaling and normalisation.
-void fill_plane(const std::uint8_t* channel, std::int64_t stride, Span rows, Span columns, Size2 size,
-                const ChannelTable& table, float* plane) {
+/// Pixels with `stride` bytes between rows.
+struct ChannelPixels {
+  const std::uint8_t* first;
+  std::int64_t stride;
+  std::uint8_t fill;  // what lies beside them
+};
+
+/// Into the plane of one channel.
+void fill_plane(const ChannelPixels& channel, Span rows, Span columns, Size2 size, const ChannelTable& table,
+                float* plane) {
+  const float beside = table[channel.fill];
   for (std::int64_t y = 0; y < size.height; ++y, plane += size.width) {
     if (y < rows.to || y >= rows.to + rows.count) {
-      std::fill_n(plane, size.width, table[0]);
+      std::fill_n(plane, size.width, beside);
       continue;
     }
-    const std::uint8_t* pixel = channel + (y - rows.to) * stride;
+    const std::uint8_t* pixel = channel.first + (y - rows.to) * channel.stride;
     float* const end = plane + columns.to + columns.count;
-    std::fill(plane, plane + columns.to, table[0]);
+    std::fill(plane, plane + columns.to, beside);
     for (float* target = plane + columns.to; target != end; ++target, pixel += 3) *target = table[*pixel];
-    std::fill(end, plane + size.width, table[0]);
+    std::fill(end, plane + size.width, beside);
   }
 }
 
@@ -139,8 +168,8 @@ void preprocess(const Image& image, const PreprocessConfig& config, std::span<fl
   }
 
   const Size2 resized = resized_size(size_of(image), config);
-  const Span rows = center(resized.height, size.height);
-  const Span columns = center(resized.width, size.width);
+  const Span rows = center(resized.height, size.height, config.arithmetic);
+  const Span columns = center(resized.width, size.width, config.arithmetic);
   Image part;  // of the resized picture, what the crop keeps
   const std::uint8_t* pixels = nullptr;
   std::int64_t stride = 0;
@@ -154,8 +183,8 @@ void preprocess(const Image& image, const PreprocessConfig& config, std::span<fl
     pixels = part.pixels.data();
   }
   for (std::size_t channel = 0; channel < 3; ++channel) {
-    fill_plane(pixels + channel, stride, rows, columns, size, channel_table(config, channel),
-               pixel_values.data() + channel * pixel_values.size() / 3);
+    fill_plane({pixels + channel, stride, config.fill[channel]}, rows, columns, size,
+               channel_table(config, channel), pixel_values.data() + channel * pixel_values.size() / 3);
   }
 }
 
@@ -166,8 +195,13 @@ std::string describe(const PreprocessConfig& recipe) {
         fmt::format("; {} to {}x{}", to_string(recipe.interpolation), recipe.size.height, recipe.size.width);
   } else if (recipe.resize == ResizeMode::shortest_edge) {
     text += fmt::format("; {}, shortest edge to {}", to_string(recipe.interpolation), recipe.edge);
+  } else if (recipe.resize != ResizeMode::none) {
+    text += fmt::format("; {} to {} {}x{}", to_string(recipe.interpolation),
+                        recipe.resize == ResizeMode::cover ? "cover" : "fit into", recipe.size.height,
+                        recipe.size.width);
   }
   if (recipe.crop) text += fmt::format(", centre {}x{}", recipe.crop->height, recipe.crop->width);
+  if (recipe.fill != std::array<std::uint8_t, 3>{}) text += fmt::format(" on {}", recipe.fill);
   if (recipe.rescale) text += fmt::format(", times {:.6g}", recipe.rescale_factor);
   if (recipe.normalize) text += fmt::format(", mean {}, std {}", recipe.mean, recipe.std);
   return text;

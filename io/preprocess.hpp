@@ -20,12 +20,21 @@ enum class ResizeMode {
   none,           ///< no resize
   exact,          ///< to `size`, whatever the aspect ratio
   shortest_edge,  ///< the shorter side to `edge`, the other in proportion, truncated
+  cover,          ///< in proportion, to the least that covers `size`; sides rounded half to even
+  fit,            ///< in proportion, to the most that fits into `size`; sides rounded half to even
+};
+
+/// Whose rounding: where half a pixel goes in a crop or a padding, and in which precision values are scaled.
+enum class RecipeArithmetic {
+  transformers,  ///< its Pillow backend: offsets down, padding larger in front; scaled in double
+  torchvision,   ///< timm's, too: offsets half to even, padding larger behind; scaled in float
 };
 
 /// One recipe. The order of the steps is fixed: decode, resize, crop, rescale, normalise.
 struct PreprocessConfig {
   std::string
       source;  ///< where it comes from, for `info` ("hf, ViTImageProcessor, preprocessor_config.json")
+  RecipeArithmetic arithmetic = RecipeArithmetic::transformers;
   Exif exif = Exif::apply;
   Transparency transparency = Transparency::drop;
   ResizeMode resize = ResizeMode::exact;
@@ -33,7 +42,8 @@ struct PreprocessConfig {
   std::int64_t edge = 224;
   std::optional<std::int64_t> longest_edge;  ///< with shortest_edge: both shrink so that the longer side fits
   Interpolation interpolation = Interpolation::bilinear;
-  std::optional<Size2> crop;  ///< centre crop, padded with zeros where the picture is smaller
+  std::optional<Size2> crop;                  ///< centre crop, padded where the picture is smaller
+  std::array<std::uint8_t, 3> fill{0, 0, 0};  ///< what it is padded with: R G B, before it is scaled
   bool rescale = true;
   double rescale_factor = 1.0 / 255.0;
   bool normalize = true;
@@ -57,7 +67,7 @@ PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_vi
 /// The recipe in one line: "hf, ViTImageProcessor, …; bilinear to 224x224, times 0.00392157, mean …, std …".
 std::string describe(const PreprocessConfig& config);
 
-/// Applies the recipe to a decoded picture, in the arithmetic of the Hugging Face processors' Pillow backend.
+/// Applies the recipe to a decoded picture.
 /// `pixel_values` has 3 * height * width floats of output_size and receives [3, height, width], R G B.
 /// Thread-safe. Throws Error: those of output_size, invalid_argument (sizes that do not fit).
 void preprocess(const Image& image, const PreprocessConfig& config, std::span<float> pixel_values);

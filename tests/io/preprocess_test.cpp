@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "tests/io/preprocess_data.hpp"
@@ -96,6 +97,27 @@ TEST_F(Steps, CropPadsMoreBefore) {
   EXPECT_EQ(run(numbered(2, 1), config), (std::vector<float>{0, 10, 20, 0, 11, 21, 0, 12, 22}));
 }
 
+TEST_F(Steps, TorchvisionRoundsTheMarginToEvenAndPadsMoreBehind) {
+  config.arithmetic = RecipeArithmetic::torchvision;
+  config.normalize = true;
+  config.mean = {0, 0, 0};
+  config.std = {1 / 255.0, 1 / 255.0, 1 / 255.0};
+  const auto red = [&](std::int64_t width, std::int64_t crop) {
+    config.crop = Size2{1, crop};
+    const std::vector<float> values = run(numbered(1, width), config);
+    std::vector<int> rounded;
+    for (std::int64_t i = 0; i < crop; ++i)
+      rounded.push_back(static_cast<int>(std::lround(values[static_cast<std::size_t>(i)])));
+    return rounded;
+  };
+  EXPECT_EQ(red(4, 3), (std::vector<int>{10, 20, 30}));  // half a pixel: 0
+  EXPECT_EQ(red(4, 1), (std::vector<int>{30}));          // one and a half: 2
+  EXPECT_EQ(red(6, 1), (std::vector<int>{30}));          // two and a half: 2
+  EXPECT_EQ(red(1, 4), (std::vector<int>{0, 10, 0, 0}));
+  config.fill = {7, 8, 9};
+  EXPECT_EQ(red(2, 3), (std::vector<int>{10, 20, 7}));
+}
+
 TEST_F(Steps, CropPadsOneAxisAndCutsTheOther) {
   config.crop = Size2{3, 1};
   EXPECT_EQ(run(numbered(1, 3), config), (std::vector<float>{0, 20, 0, 0, 21, 0, 0, 22, 0}));
@@ -142,6 +164,18 @@ TEST(OutputSize, FollowsTheRecipe) {
   EXPECT_EQ(config.output_size({300, 600}), (Size2{150, 300}));
   config.crop = Size2{224, 192};
   EXPECT_EQ(config.output_size({375, 500}), (Size2{224, 192}));
+}
+
+TEST(OutputSize, InProportion) {
+  PreprocessConfig config;
+  config.size = {20, 28};
+  config.resize = ResizeMode::cover;
+  EXPECT_EQ(config.output_size({40, 40}), (Size2{28, 28}));
+  EXPECT_EQ(config.output_size({30, 29}), (Size2{29, 28}));  // 28.97
+  config.resize = ResizeMode::fit;
+  EXPECT_EQ(config.output_size({40, 40}), (Size2{20, 20}));
+  EXPECT_EQ(config.output_size({8, 1}), (Size2{20, 2}));   // 2.5
+  EXPECT_EQ(config.output_size({40, 3}), (Size2{20, 2}));  // 1.5
 }
 
 TEST(OutputSize, RefusesWhatCannotBe) {
