@@ -68,18 +68,15 @@ std::optional<Size2> recipe_size(const io::CheckpointInfo& info) {
 
 /// The recipe for pictures of another size: the same share of the picture is seen.
 void resize_recipe(io::PreprocessConfig& recipe, Size2 image) {
-  if (recipe.crop) {
-    if (recipe.resize == io::ResizeMode::shortest_edge) {
-      const std::int64_t from = std::min(recipe.crop->height, recipe.crop->width);
-      recipe.edge = (recipe.edge * std::min(image.height, image.width) + from / 2) / from;
-    } else if (recipe.resize == io::ResizeMode::exact) {
-      recipe.size = {(recipe.size.height * image.height + recipe.crop->height / 2) / recipe.crop->height,
-                     (recipe.size.width * image.width + recipe.crop->width / 2) / recipe.crop->width};
-    }
-    recipe.crop = image;
-  } else if (recipe.resize == io::ResizeMode::exact) {
-    recipe.size = image;
-  }
+  const Size2 before = recipe.crop.value_or(recipe.size);
+  const auto scaled = [](std::int64_t side, std::int64_t from, std::int64_t to) {
+    return (side * to + from / 2) / from;
+  };
+  recipe.edge =
+      scaled(recipe.edge, std::min(before.height, before.width), std::min(image.height, image.width));
+  recipe.size = {scaled(recipe.size.height, before.height, image.height),
+                 scaled(recipe.size.width, before.width, image.width)};
+  if (recipe.crop) recipe.crop = image;
 }
 
 /// Bytes in the graph's input: (byte · rescale − mean) / std.

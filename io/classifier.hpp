@@ -30,7 +30,8 @@ class Classifier {
   /// Throws Error: what load_checkpoint throws; model_unsupported if the model has no classification head or
   /// does not take RGB; config_invalid if the picture recipe is missing.
   explicit Classifier(const std::filesystem::path& path);
-  /// The same for a checkpoint that is loaded already. Throws Error: model_unsupported, config_invalid as above.
+  /// The same for a checkpoint that is loaded already. Throws Error: model_unsupported, config_invalid as
+  /// above.
   explicit Classifier(Checkpoint checkpoint);
 
   const CheckpointInfo& info() const { return info_; }

@@ -33,6 +33,20 @@ std::string_view to_string(ResizeMode mode) {
       return "exact";
     case ResizeMode::shortest_edge:
       return "shortest_edge";
+    case ResizeMode::cover:
+      return "cover";
+    case ResizeMode::fit:
+      return "fit";
+  }
+  return "?";
+}
+
+std::string_view to_string(RecipeArithmetic arithmetic) {
+  switch (arithmetic) {
+    case RecipeArithmetic::transformers:
+      return "transformers";
+    case RecipeArithmetic::torchvision:
+      return "torchvision";
   }
   return "?";
 }
@@ -97,6 +111,16 @@ void field_from_json(const Json& json, std::string_view key, JsonSource source,
   for (std::size_t i = 0; i < value.size(); ++i) value[i] = to_number(json[i], key, source);
 }
 
+void field_from_json(const Json& json, std::string_view key, JsonSource source,
+                     std::array<std::uint8_t, 3>& value) {
+  if (!json.is_array() || json.size() != value.size()) throw_unexpected(source, key, "3 bytes", json);
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const std::int64_t byte = to_int(json[i], key, source);
+    if (byte < 0 || byte > 255) throw_unexpected(source, key, "3 bytes", json);
+    value[i] = static_cast<std::uint8_t>(byte);
+  }
+}
+
 /// Enumerators are numbered from 0 without gaps; to_string gives "?" behind the last.
 template <class T>
 requires std::is_enum_v<T>
@@ -127,9 +151,10 @@ void field_from_json(const Json& json, std::string_view key, JsonSource source, 
 template <class Config, class Visit>
 void for_each_recipe_field(Config& recipe, Visit&& visit) {
   // A new field does not compile until it is listed here.
-  auto& [source, exif, transparency, resize, size, edge, longest_edge, interpolation, crop, rescale,
-         rescale_factor, normalize, mean, std] = recipe;
+  auto& [source, arithmetic, exif, transparency, resize, size, edge, longest_edge, interpolation, crop, fill,
+         rescale, rescale_factor, normalize, mean, std] = recipe;
   visit("source", source);
+  visit("arithmetic", arithmetic);
   visit("exif", exif);
   visit("transparency", transparency);
   visit("resize", resize);
@@ -138,6 +163,7 @@ void for_each_recipe_field(Config& recipe, Visit&& visit) {
   visit("longest_edge", longest_edge);
   visit("interpolation", interpolation);
   visit("crop", crop);
+  visit("fill", fill);
   visit("rescale", rescale);
   visit("rescale_factor", rescale_factor);
   visit("normalize", normalize);

@@ -177,14 +177,20 @@ CheckpointInfo read_metadata(const std::filesystem::path& path, const ModelMetad
 }
 
 std::optional<std::string> to_preprocessor_config(const PreprocessConfig& recipe) {
-  if (recipe.exif != Exif::apply)
-    return std::nullopt;  // Hugging Face's pipelines always turn pictures upright
+  // Hugging Face's pipelines turn pictures upright, round as they do, and pad with black.
+  const bool expressible = recipe.exif == Exif::apply &&
+                           recipe.arithmetic == RecipeArithmetic::transformers &&
+                           recipe.resize != ResizeMode::cover && recipe.resize != ResizeMode::fit &&
+                           recipe.fill == PreprocessConfig{}.fill;
+  if (!expressible) return std::nullopt;
   const bool plain = recipe.resize != ResizeMode::shortest_edge && !recipe.crop;
   OrderedJson json{{"image_processor_type", plain ? "ViTImageProcessor" : "BitImageProcessor"},
                    {"do_convert_rgb", recipe.transparency == Transparency::colour_key_on_white},
                    {"do_resize", recipe.resize != ResizeMode::none}};
   switch (recipe.resize) {
     case ResizeMode::none:
+    case ResizeMode::cover:
+    case ResizeMode::fit:
       break;
     case ResizeMode::exact:
       json["size"] = height_width(recipe.size);

@@ -1,5 +1,7 @@
 #include "vit/backend/linear.hpp"
 
+#include <algorithm>
+
 #include "vit/backend/eltwise.hpp"
 #include "vit/backend/primitive.hpp"
 
@@ -27,14 +29,21 @@ dnnl::matmul::primitive_desc describe(std::int64_t rows, std::int64_t in, std::i
       attr};
 }
 
-/// Multiplies row i of a [out, in] matrix by scale[i].
-void scale_rows(Tensor& matrix, std::span<const float> scale) {
-  const std::int64_t in = matrix.size() / static_cast<std::int64_t>(scale.size());
+/// Multiplies row i of a [scale.size(), in] matrix by scale[i].
+void scale_rows(Tensor& matrix, std::int64_t in, std::span<const float> scale) {
   float* row = matrix.data();
   for (const float factor : scale) {
     for (std::int64_t i = 0; i < in; ++i) row[i] *= factor;
     row += in;
   }
+}
+
+/// Room for a matrix that is needed for a moment. Asks for more than the 32 MiB from which on glibc's malloc
+/// always maps memory of its own, so that what was touched of it goes back to the system; smaller ones would
+/// leave holes between the packed weights, a fifth of their size in a network of gigabytes.
+Tensor transient(const Shape& shape) {
+  constexpr std::int64_t kMapped = (std::int64_t{33} << 20) / sizeof(float);
+  return Tensor({std::max(element_count(shape), kMapped)});
 }
 
 dnnl::memory packed(Tensor& plain, std::int64_t in, std::int64_t out, const dnnl::memory::desc& wanted) {
@@ -54,12 +63,13 @@ PackedLinear::PackedLinear(const LinearWeights& weights, std::int64_t rows, std:
   guarded("pack the weights of a linear layer", [&] {
     impl_->has_bias = !weights.bias.empty();
     const auto pd = describe(rows, in_, out_, any_layout({in_, out_}), impl_->has_bias, {});
-    Tensor plain = weights.weight.to_tensor();
-    if (!out_scale.empty()) scale_rows(plain, out_scale);
+    Tensor plain = transient({out_, in_});
+    weights.weight.copy_to(plain.data());
+    if (!out_scale.empty()) scale_rows(plain, in_, out_scale);
     impl_->weights = packed(plain, in_, out_, pd.weights_desc());
     if (impl_->has_bias) {
       Tensor bias = weights.bias.to_tensor();
-      if (!out_scale.empty()) scale_rows(bias, out_scale);
+      if (!out_scale.empty()) scale_rows(bias, 1, out_scale);
       impl_->bias = dnnl::memory(dense({1, out_}), engine());
       std::copy_n(bias.data(), out_, static_cast<float*>(impl_->bias.get_data_handle()));
     }
