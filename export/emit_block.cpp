@@ -31,15 +31,7 @@ std::string VitEmitter::add_branch(const std::string& module, const std::string&
 std::string VitEmitter::attention(const std::string& name, const std::string& x, std::int64_t index) {
   const BlockWeights& weights = weights_.blocks[static_cast<std::size_t>(index)];
   const std::string module = "/" + name + "/attn";
-  const std::int64_t D = config_.hidden_size;
-  const auto part = [&](const char* q, std::int64_t number) {
-    const std::string product =
-        linear(module + "/" + q, x, name + ".attn." + q, weights.qkv.rows(number * D, D));
-    if (config_.qkv_bias) return product;
-    // OpenCV 5 takes attention apart by patterns that have a bias, and fails where there is none.
-    return builder_.node(module + "/" + q, "Add", {product, builder_.zeros({D})});
-  };
-  std::vector<std::string> qkv{part("q", 0), part("k", 1), part("v", 2)};
+  std::vector<std::string> qkv = projections(name, x, weights);
   const bool fused = builder_.opset() >= 23 && !wants(GraphOutput::attentions) && !config_.qk_norm;
   if (fused) {
     const std::string context = builder_.node(
@@ -55,6 +47,29 @@ std::string VitEmitter::attention(const std::string& name, const std::string& x,
   }
   const std::string context = softmax_attention(module, qkv, index);
   return linear(module + "/proj", context, name + ".attn.proj", weights.proj);
+}
+
+/// q, k and v [batch, T, D]
+std::vector<std::string> VitEmitter::projections(const std::string& name, const std::string& x,
+                                                 const BlockWeights& weights) {
+  const std::string module = "/" + name + "/attn";
+  const std::int64_t D = config_.hidden_size;
+  if (!options_.ranges.empty()) {
+    // In 8 bits as one layer: ONNX Runtime multiplies integers only where a rounded value has one reader.
+    const std::string qkv = linear(module + "/qkv", x, name + ".attn.qkv", weights.qkv);
+    return builder_.split(module + "/qkv", qkv, builder_.ints({D, D, D}), 3);
+  }
+  std::vector<std::string> qkv;
+  for (const std::string part : {"q", "k", "v"}) {
+    const auto first = static_cast<std::int64_t>(qkv.size()) * D;
+    const std::string product =
+        linear(module + "/" + part, x, name + ".attn." + part, weights.qkv.rows(first, D));
+    // OpenCV 5 takes attention apart by patterns that have a bias, and fails where there is none.
+    qkv.push_back(config_.qkv_bias
+                      ? product
+                      : builder_.node(module + "/" + part, "Add", {product, builder_.zeros({D})}));
+  }
+  return qkv;
 }
 
 std::string VitEmitter::split_heads(const std::string& module, const std::string& x) {

@@ -59,13 +59,15 @@ std::string VitEmitter::transposed(const std::string& name, const WeightView& we
 std::string VitEmitter::rounded(const std::string& value) {
   const auto range = options_.ranges.find(value);
   if (range == options_.ranges.end()) return value;
-  std::string& known = rounded_[value];
-  if (!known.empty()) return known;
-  const std::string scale =
-      builder_.constant(value + "_scale", {}, {range->second > 0 ? range->second / 127.0F : 1.0F});
   const std::string zero = builder_.zero_points({});
-  const std::string bytes = builder_.node(value, "QuantizeLinear", {value, scale, zero});
-  return known = builder_.node(value, "DequantizeLinear", {bytes, scale, zero});
+  const std::string scale = value + "_scale";
+  std::string& bytes = rounded_[value];
+  if (bytes.empty()) {
+    builder_.constant(scale, {}, {range->second > 0 ? range->second / 127.0F : 1.0F});
+    bytes = builder_.node(value, "QuantizeLinear", {value, scale, zero});
+  }
+  // One for each reader: runtimes fuse it into the multiplication, and not where two share it.
+  return builder_.node(value, "DequantizeLinear", {bytes, scale, zero});
 }
 
 // ------------------------------------------------------------------------------------------ layers
@@ -75,7 +77,7 @@ std::string VitEmitter::linear(const std::string& module, const std::string& x, 
   // MatMul and Add rather than Gemm, which wants two dimensions: the form that runtimes fuse and quantise
   // best.
   const std::string y =
-      rounded(builder_.node(module, "MatMul", {rounded(x), transposed(weight + ".weight", linear.weight)}));
+      builder_.node(module, "MatMul", {rounded(x), transposed(weight + ".weight", linear.weight)});
   if (linear.bias.empty()) return y;
   return builder_.node(module, "Add", {y, vector(weight + ".bias", linear.bias)});
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -95,12 +96,22 @@ std::string GraphBuilder::node(std::string_view module, std::string op, std::vec
   return result;
 }
 
+std::vector<std::string> GraphBuilder::split(std::string_view module, const std::string& value,
+                                             const std::string& sizes, int count) {
+  const std::string first = node(module, "Split", {value, sizes}, {{"axis", std::int64_t{-1}}});
+  std::vector<std::string>& outputs = graph_.nodes.back().outputs;
+  for (int i = 1; i < count; ++i) outputs.push_back(fmt::format("{}_{}", first, i));
+  return outputs;
+}
+
 Graph GraphBuilder::finish() {
   std::set<std::string> needed;
   for (const ValueInfo& output : graph_.outputs) needed.insert(output.name);
   std::vector<Node> kept;
   for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
-    if (!needed.contains(node->outputs.front())) continue;
+    const auto& outputs = node->outputs;
+    if (std::none_of(outputs.begin(), outputs.end(), [&](const auto& o) { return needed.contains(o); }))
+      continue;
     needed.insert(node->inputs.begin(), node->inputs.end());
     kept.push_back(std::move(*node));
   }

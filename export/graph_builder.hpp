@@ -45,6 +45,10 @@ class GraphBuilder {
   std::string node(std::string_view module, std::string op, std::vector<std::string> inputs,
                    Attributes attributes = {});
 
+  /// A Split along the last axis into `count` results of the given sizes.
+  std::vector<std::string> split(std::string_view module, const std::string& value, const std::string& sizes,
+                                 int count);
+
   /// The graph, without nodes and constants that no output needs.
   Graph finish();
 

@@ -32,6 +32,8 @@ class VitEmitter {
  private:
   // Parts of a block: emit_block.cpp. `name` is the block's: "blocks.3".
   std::string attention(const std::string& name, const std::string& x, std::int64_t index);
+  std::vector<std::string> projections(const std::string& name, const std::string& x,
+                                       const BlockWeights& weights);
   std::string softmax_attention(const std::string& module, const std::vector<std::string>& heads,
                                 std::int64_t index);
   std::string mlp(const std::string& name, const std::string& x, const BlockWeights& weights);
@@ -92,7 +94,7 @@ class VitEmitter {
   GraphOptions options_;
   GraphBuilder builder_;
   Dim batch_;
-  std::map<std::string, std::string> rounded_;
+  std::map<std::string, std::string> rounded_;  ///< value -> its bytes
 };
 
 }  // namespace vit::exporter

@@ -115,7 +115,7 @@ std::vector<std::string> quantized_values(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     // Linear layers alone: in attention both operands of a MatMul are results.
     const bool linear = node.op_type == "MatMul" && graph.find_initializer(node.inputs[1]) != nullptr;
-    if (linear) names.insert(names.end(), {node.inputs[0], node.outputs[0]});
+    if (linear) names.push_back(node.inputs[0]);
   }
   return names;
 }

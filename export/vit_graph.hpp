@@ -74,7 +74,7 @@ Graph vit_graph(const ModelConfig& config, const Weights& weights, const GraphOp
 /// position table.
 ModelConfig graph_config(const ModelConfig& config, const GraphOptions& options);
 
-/// The names of the values that ActivationRanges must have for vit_graph's linear layers: inputs and results.
+/// The names of the values that ActivationRanges must have for vit_graph's linear layers: what they multiply.
 std::vector<std::string> quantized_values(const Graph& graph);
 
 }  // namespace vit::exporter
