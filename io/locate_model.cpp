@@ -86,6 +86,10 @@ bool has_other_format(const std::string& name) {
 [[noreturn]] void fail_without_weights(const fs::path& folder) {
   const std::vector<std::string> names = names_in(folder);
   const auto other = std::find_if(names.begin(), names.end(), has_other_format);
+  if (other != names.end() && other->ends_with(".onnx")) {
+    not_found(fmt::format("{}: no weights in it but {}; if vitrine export wrote that, pass its path",
+                          folder.string(), *other));
+  }
   if (other != names.end()) {
     throw Error(ErrorCode::model_unsupported,
                 fmt::format("{}: this format is not supported yet, expected {}; {}",

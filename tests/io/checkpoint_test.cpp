@@ -551,12 +551,14 @@ TEST(Checkpoint, SaysWhatIsNotThere) {
   folder.write("training_args.bin", "");
   EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_not_found, "no weights");
   for (const char* name :
-       {"pytorch_model.bin", "checkpoint.pth", "tf_model.h5", "flax_model.msgpack", "model.onnx"}) {
+       {"pytorch_model.bin", "checkpoint.pth", "tf_model.h5", "flax_model.msgpack"}) {
     const auto file = folder.write(name, "");
     EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_unsupported, name, "save_pretrained");
     EXPECT_ERROR(load_checkpoint(file), ErrorCode::model_unsupported, name, "save_pretrained");
     std::filesystem::remove(file);
   }
+  folder.write("model.onnx", "");
+  EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_not_found, "model.onnx", "pass its path");
   const TempFolder bare;
   EXPECT_ERROR(load_checkpoint(bare.write("model.safetensors", "")), ErrorCode::model_not_found,
                "config.json");
