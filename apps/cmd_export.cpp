@@ -178,6 +178,8 @@ exporter::Metadata metadata(const ExportCommandOptions& options, const io::Check
     const std::size_t equals = pair.find('=');
     if (equals == std::string::npos || equals == 0)
       misuse(fmt::format("--meta {}: expected KEY=VALUE", pair));
+    if (!io::is_utf8(pair))
+      misuse("--meta: the metadata of ONNX files is UTF-8, and one of the pairs is not");
     const std::string key = pair.substr(0, equals);
     if (key.starts_with("vit.") || !taken.insert(key).second)
       misuse(fmt::format("--meta {}: the key {} is taken", pair, key));
@@ -201,6 +203,29 @@ std::string label_lines(const io::Labels& labels) {
   return text;
 }
 
+/// All files that the model was read from, or might have been.
+std::vector<fs::path> files_read(const ExportCommandOptions& options, const io::CheckpointInfo& info) {
+  std::vector<fs::path> files = info.weight_files;
+  files.emplace_back(options.labels);
+  if (is_onnx(info.path)) return files;
+  std::error_code ignored;
+  const fs::path folder = fs::is_directory(info.path, ignored) ? info.path : info.path.parent_path();
+  for (const char* name :
+       {"config.json", "preprocessor_config.json", "processor_config.json", "model.safetensors.index.json"})
+    files.push_back(folder / name);
+  return files;
+}
+
+/// --force replaces what is there, but never what this model is made of.
+void refuse_destroying(const fs::path& written, const std::vector<fs::path>& read) {
+  std::error_code ignored;
+  for (const fs::path& path : read) {
+    if (fs::equivalent(written, path, ignored))
+      misuse(
+          fmt::format("{} is also read: it would be destroyed; write to another folder", written.string()));
+  }
+}
+
 using SideFiles = std::vector<std::pair<fs::path, std::string>>;
 
 SideFiles side_files(const ExportCommandOptions& options, const io::CheckpointInfo& info,
@@ -210,12 +235,15 @@ SideFiles side_files(const ExportCommandOptions& options, const io::CheckpointIn
   SideFiles files;
   files.emplace_back(folder / "config.json",
                      to_config_json(info, exporter::graph_config(info.config, graph)));
-  if (info.config.num_classes > 0) files.emplace_back(folder / "labels.txt", label_lines(info.labels));
+  if (exporter::graph_config(info.config, graph).num_classes > 0)
+    files.emplace_back(folder / "labels.txt", label_lines(info.labels));
   if (info.recipe) {
     if (const auto json = io::to_preprocessor_config(*info.recipe))
       files.emplace_back(folder / "preprocessor_config.json", *json + '\n');
   }
+  const std::vector<fs::path> read = files_read(options, info);
   for (const auto& [path, text] : files) {
+    refuse_destroying(path, read);
     std::error_code ignored;
     if (!options.force && fs::exists(path, ignored)) {
       throw Error(
@@ -304,8 +332,12 @@ void add_graph_options(CLI::App& command, ExportCommandOptions& options) {
       ->capture_default_str();
   command.add_option("--batch", options.batch, "dynamic, or a fixed number of pictures")
       ->capture_default_str();
-  command.add_option("--image-size", options.image_size,
-                     "pixels, H or HxW; positions are interpolated (default: what the picture recipe gives)");
+  command
+      .add_option("--image-size", options.image_size,
+                  "pixels, H or HxW; positions are interpolated (default: what the picture recipe gives)")
+      ->check([](const std::string& text) {
+        return text.empty() ? "is empty: a variable without a value?" : "";
+      });
   command.add_option("--weights", options.weights, "fp32, fp16 (half the size) or int8 (a quarter)")
       ->check(CLI::IsMember({"fp32", "fp16", "int8"}))
       ->capture_default_str();
@@ -327,15 +359,15 @@ void add_graph_options(CLI::App& command, ExportCommandOptions& options) {
 
 void add_file_options(CLI::App& command, ExportCommandOptions& options) {
   command
-      .add_option("--external-data", options.external_data,
-                  "weights in a file of their own beside the model: auto (from 1.9 GB), always or never; "
-                  "alone: always")
+      .add_option(
+          "--external-data", options.external_data,
+          "weights in a file of their own beside the model: auto (the default: from 1.9 GB), always or "
+          "never; alone: always")
       ->expected(0, 1)
       ->transform([](const std::string& value) {
         return value.empty() || value == "true" ? std::string("always") : value;
       })
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->default_str("auto");
+      ->check(CLI::IsMember({"auto", "always", "never"}));  // a default_str would be the meaning of no value
   command.add_option("--labels", options.labels, "text file of labels, one a line, in place of the model's");
   command.add_option("--meta", options.meta, "KEY=VALUE for the file's metadata, may be repeated")
       ->expected(1)
@@ -372,6 +404,8 @@ int run_export(const ExportCommandOptions& options) {
     if (info.config.num_classes == 0) misuse("--labels: this model has no classification head");
     info.labels = io::read_label_file(options.labels, info.config.num_classes);
   }
+
+  refuse_destroying(options.output, files_read(options, info));
 
   exporter::ExportOptions to;
   to.graph = graph_options(options, info);

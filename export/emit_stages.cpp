@@ -177,11 +177,12 @@ std::string VitEmitter::features(const std::string& x) {
   std::string pooled = pool(x);
   if (config_.final_norm == FinalNorm::after_pooling)
     pooled = layer_norm("/fc_norm", pooled, "fc_norm", weights_.norm);
-  if (config_.pooler_size > 0) {
+  const bool pooler = config_.pooler_size > 0 && config_.num_classes == 0;  // a head does not read it
+  if (pooler) {
     pooled = activation("/pooler/act", gemm("/pooler/dense", pooled, "pooler.dense", weights_.pooler),
                         config_.pooler_activation);
   }
-  const std::int64_t size = config_.pooler_size > 0 ? config_.pooler_size : config_.feature_size();
+  const std::int64_t size = pooler ? config_.pooler_size : config_.feature_size();
   return publish(pooled, GraphOutput::features, {batch_, size});
 }
 

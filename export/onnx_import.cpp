@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -11,9 +12,12 @@
 namespace vit::exporter {
 namespace {
 
+using WeightsByName = std::map<std::string, WeightView>;
+
 /// What the views refer to.
 struct Storage {
   std::shared_ptr<const OnnxFile> file;
+  std::shared_ptr<const void> elsewhere;
   std::vector<Tensor> tensors;
 };
 
@@ -26,8 +30,9 @@ const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kS
 
 class WeightReader {
  public:
-  WeightReader(std::shared_ptr<const OnnxFile> file, std::shared_ptr<Storage> storage)
-      : file_(std::move(file)), storage_(std::move(storage)) {
+  WeightReader(std::shared_ptr<const OnnxFile> file, std::shared_ptr<Storage> storage,
+               WeightsByName elsewhere)
+      : file_(std::move(file)), storage_(std::move(storage)), elsewhere_(std::move(elsewhere)) {
     for (const Initializer& initializer : file_->graph.initializers)
       by_name_[initializer.name] = &initializer;
     find_transposed();
@@ -42,28 +47,66 @@ class WeightReader {
       if (at == std::string::npos || by_name_.contains(spec.name)) continue;
       Shape shape = spec.shape;
       shape.front() /= static_cast<std::int64_t>(parts.size());
-      for (const std::string_view part : parts)
-        read_part(std::string(spec.name).replace(at, whole.size(), part), shape, view);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        read_part({std::string(spec.name).replace(at, whole.size(), parts[i]), shape, spec.name,
+                   static_cast<std::int64_t>(i) * shape.front()},
+                  view);
+      }
       return;
     }
-    read_part(spec.name, spec.shape, view);
+    read_part({spec.name, spec.shape, spec.name, 0}, view);
   }
 
   /// Throws if anything was not as it should be.
   void finish() const {
-    if (problems_.empty()) return;
+    if (!missing_.empty() && problems_.empty() && !file_->graph.outputs.empty() && !gives_all()) {
+      throw Error(
+          ErrorCode::weights_invalid,
+          fmt::format(
+              "{}: it was exported for {} alone, without the weights that only other outputs need ({}{}): "
+              "Vitrine cannot run it; export it with features or logits as well",
+              file_->path.string(), outputs(), missing_.front(), missing_.size() > 1 ? ", …" : ""));
+    }
+    if (problems_.empty() && missing_.empty()) return;
+    std::vector<std::string> problems = missing_;
+    problems.insert(problems.end(), problems_.begin(), problems_.end());
     throw Error(ErrorCode::weights_invalid,
                 fmt::format("{}: the weights do not fit the network that its metadata describes:\n  {}",
-                            file_->path.string(), fmt::join(problems_, "\n  ")));
+                            file_->path.string(), fmt::join(problems, "\n  ")));
   }
 
  private:
+  /// A piece of a tensor as the file calls it, and where it belongs.
+  struct Piece {
+    std::string name;
+    Shape shape;
+    std::string tensor;
+    std::int64_t first_row;
+  };
+
+  /// Whether the graph's outputs need every weight of the network that it holds.
+  bool gives_all() const {
+    return std::any_of(file_->graph.outputs.begin(), file_->graph.outputs.end(), [](const ValueInfo& output) {
+      return output.name == "logits" || output.name == "probabilities" || output.name == "features";
+    });
+  }
+
+  std::string outputs() const {
+    std::string text;
+    for (const ValueInfo& output : file_->graph.outputs) {
+      const std::string group = output.name.substr(0, output.name.find('.'));
+      if (text.ends_with(group)) continue;
+      text += (text.empty() ? "" : ", ") + group;
+    }
+    return text;
+  }
+
   /// A MatMul's constant is the transpose of what the table has, directly or behind the node that widens it.
   void find_transposed() {
     std::map<std::string, std::string> source;  // of a widened value
     for (const Node& node : file_->graph.nodes) {
-      if (node.op_type == "Cast" || node.op_type == "DequantizeLinear")
-        source[node.outputs[0]] = node.inputs[0];
+      const bool widens = node.op_type == "Cast" || node.op_type == "DequantizeLinear";
+      if (widens && !node.inputs.empty() && !node.outputs.empty()) source[node.outputs[0]] = node.inputs[0];
       if (node.op_type != "MatMul" || node.inputs.size() != 2) continue;
       const auto widened = source.find(node.inputs[1]);
       transposed_[widened == source.end() ? node.inputs[1] : widened->second] = true;
@@ -76,10 +119,16 @@ class WeightReader {
     view.parts.push_back({reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, tensor.size()});
   }
 
-  void read_part(const std::string& name, const Shape& shape, WeightView& view) {
+  void read_part(const Piece& piece, WeightView& view) {
+    const auto& [name, shape, tensor, first_row] = piece;
     const auto found = by_name_.find(name);
     if (found == by_name_.end()) {
-      problems_.push_back(fmt::format("{} is missing, expected {}", name, to_string(shape)));
+      if (const auto other = elsewhere_.find(tensor); other != elsewhere_.end()) {
+        const WeightView rows = other->second.rows(first_row, shape.front());
+        view.parts.insert(view.parts.end(), rows.parts.begin(), rows.parts.end());
+        return;
+      }
+      missing_.push_back(fmt::format("{} is missing, expected {}", name, to_string(shape)));
       return;
     }
     const Initializer& stored = *found->second;
@@ -131,8 +180,10 @@ class WeightReader {
 
   std::shared_ptr<const OnnxFile> file_;
   std::shared_ptr<Storage> storage_;
+  WeightsByName elsewhere_;
   std::map<std::string, const Initializer*> by_name_;
   std::map<std::string, bool> transposed_;
+  std::vector<std::string> missing_;
   std::vector<std::string> problems_;
 };
 
@@ -157,10 +208,16 @@ void require_ours(const OnnxFile& file) {
   }
 }
 
-Weights read_weights(std::shared_ptr<const OnnxFile> file, const ModelConfig& config) {
-  const auto storage = std::make_shared<Storage>(Storage{file, {}});
+Weights read_weights(std::shared_ptr<const OnnxFile> file, const ModelConfig& config,
+                     const Weights& unneeded) {
+  const auto storage = std::make_shared<Storage>(Storage{file, unneeded.storage, {}});
+  WeightsByName elsewhere;
+  Weights views = unneeded;
+  for_each_tensor(config, views, [&](const TensorSpec& spec, const WeightView& view) {
+    if (!view.empty()) elsewhere[spec.name] = view;
+  });
   Weights weights;
-  WeightReader reader(std::move(file), storage);
+  WeightReader reader(std::move(file), storage, std::move(elsewhere));
   for_each_tensor(config, weights,
                   [&](const TensorSpec& spec, WeightView& view) { reader.read(spec, view); });
   reader.finish();

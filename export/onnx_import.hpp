@@ -19,8 +19,10 @@ void require_ours(const OnnxFile& file);
 
 /// The weights of vit_graph(config, …) as it wrote them; views into the mapped file, except where they were
 /// rounded to 8 bits. What the graph holds combined stays so: the class token is zero, its row of the
-/// position table the sum. Throws Error(weights_invalid) naming every weight that is missing or of another
-/// shape or type.
-Weights read_weights(std::shared_ptr<const OnnxFile> file, const ModelConfig& config);
+/// position table the sum. A graph lacks the weights that none of its outputs needs: `unneeded`, the weights
+/// that it was made from, stand in for those. Throws Error(weights_invalid) naming every weight that is
+/// missing or of another shape or type.
+Weights read_weights(std::shared_ptr<const OnnxFile> file, const ModelConfig& config,
+                     const Weights& unneeded = {});
 
 }  // namespace vit::exporter

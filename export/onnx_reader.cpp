@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <set>
 #include <span>
 
 #include "export/onnx_file.hpp"
@@ -236,6 +238,20 @@ Bytes Converter::external_bytes(const onnx::TensorProto& tensor, std::shared_ptr
   return bytes.subspan(static_cast<std::size_t>(*offset), static_cast<std::size_t>(*length));
 }
 
+/// Nothing for a shape that is none: a negative dimension, or a product beyond counting (0 counts as 1 there,
+/// so that no part of the shape is beyond it either).
+std::optional<std::int64_t> count_of(const Shape& shape) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 8;  // in bytes, too
+  std::int64_t product = 1;
+  bool empty = false;
+  for (const std::int64_t dim : shape) {
+    if (dim < 0 || (dim > 0 && product > kMost / dim)) return std::nullopt;
+    empty = empty || dim == 0;
+    product *= dim > 0 ? dim : 1;
+  }
+  return empty ? 0 : product;
+}
+
 Initializer Converter::initializer(const StoredTensor& tensor,
                                    const std::shared_ptr<const MappedFile>& model_file) {
   const onnx::TensorProto& header = tensor.header;
@@ -243,18 +259,22 @@ Initializer Converter::initializer(const StoredTensor& tensor,
   if (!type) unsupported(fmt::format("weight {} has the element type {}", header.name(), header.data_type()));
   Initializer result{
       header.name(), type.value_or(ElementType::u8), {header.dims().begin(), header.dims().end()}, {}};
-  double elements = 1;
-  for (const std::int64_t dim : result.shape) elements *= dim < 0 ? -1.0 : static_cast<double>(dim);
+  const std::optional<std::int64_t> elements = count_of(result.shape);
+  if (!elements) {
+    fail(file_.path, ErrorCode::weights_invalid,
+         fmt::format("weight {} of shape {}: there is no such shape", header.name(),
+                     vit::to_string(std::span<const std::int64_t>(result.shape))));
+  }
   std::shared_ptr<const MappedFile> mapped = model_file;
   Bytes bytes = tensor.raw;
   if (header.data_location() == onnx::TensorProto::EXTERNAL) {
     bytes = external_bytes(header, mapped);
-  } else if (!tensor.has_raw && elements > 0) {
+  } else if (!tensor.has_raw && *elements > 0) {
     unsupported(fmt::format("weight {} is stored as numbers rather than bytes", header.name()));
     return result;
   }
   if (!type) return result;
-  if (elements * static_cast<double>(size_of(*type)) != static_cast<double>(bytes.size())) {
+  if (static_cast<std::uint64_t>(*elements * size_of(*type)) != bytes.size()) {
     fail(file_.path, ErrorCode::weights_invalid,
          fmt::format("weight {} of shape {} and type {} has {} bytes", header.name(),
                      vit::to_string(std::span<const std::int64_t>(result.shape)), to_string(*type),

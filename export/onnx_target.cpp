@@ -87,11 +87,13 @@ fs::path OnnxTarget::choose_data_path(const Graph& graph) const {
   };
   fs::path path = named(".data");
   if (!fs::exists(fs::symlink_status(path, ignored))) return path;
+  const bool regular = fs::is_regular_file(fs::symlink_status(path, ignored));  // a link's target is not ours
   if (!overwrite_)
     refuse(path, "it exists already, perhaps as the weights of another model; --force replaces it");
   const bool in_use = std::any_of(old_data_.begin(), old_data_.end(),
                                   [&](const fs::path& old) { return fs::equivalent(old, path, ignored); });
-  if (!in_use || (fs::is_regular_file(path, ignored) && holds(path, graph))) return path;
+  if (!in_use && !regular) refuse(path, "it is a link, or not a regular file");
+  if (!in_use || (regular && holds(path, graph))) return path;
   for (int number = 1;; ++number) {
     path = named(fmt::format(".{}.data", number));
     if (!fs::exists(fs::symlink_status(path, ignored))) return path;
@@ -121,6 +123,10 @@ void OnnxTarget::commit() {
     throw;
   }
   for (const fs::path& old : old_data_) {
+    const std::string name = old.filename().string();
+    const bool named_after_us =
+        name.starts_with(target_.filename().string() + ".") && name.ends_with(".data");
+    if (!named_after_us) continue;  // perhaps other models' as well
     if (!data_path_ || !fs::equivalent(old, *data_path_, ignored)) fs::remove(old, ignored);
   }
 }

@@ -25,7 +25,8 @@ class OnnxTarget {
   void write(const Graph& graph, bool external);
   /// Reads what was written. Throws Error as read_onnx.
   OnnxFile read_back() const;
-  /// Puts the data file in place, then the model; then removes a data file that only the model before needed.
+  /// Puts the data file in place, then the model; then removes a data file that only the model before needed:
+  /// one that is named after it.
   void commit();
 
   const std::filesystem::path& model() const { return target_; }

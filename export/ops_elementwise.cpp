@@ -145,6 +145,7 @@ Operator make_unary(NodeReader& node, const std::string& op_type) {
     if (op_type == "Erf") return unary([](float x) { return std::erf(x); });
     if (op_type == "Tanh") return unary([](float x) { return std::tanh(x); });
     if (op_type == "Sigmoid") return unary([](float x) { return 1 / (1 + std::exp(-x)); });
+    if (op_type == "Identity") return unary([](float x) { return x; });
     if (op_type == "Relu") return unary([](float x) { return x < 0 ? 0.0F : x; });
     return unary([](float x) { return -x; });
   };

@@ -104,6 +104,16 @@ Graph vit_graph(const ModelConfig& config, const Weights& weights, const GraphOp
 
 ModelConfig graph_config(const ModelConfig& config, const GraphOptions& options) {
   ModelConfig result = config;
+  const auto wants = [&](GraphOutput output) {
+    return std::find(options.outputs.begin(), options.outputs.end(), output) != options.outputs.end();
+  };
+  if (config.num_classes > 0) result.pooler_size = 0;  // beside a head nothing reads it
+  const bool head =
+      options.outputs.empty() || wants(GraphOutput::logits) || wants(GraphOutput::probabilities);
+  if (!head) {
+    result.num_classes = 0;
+    if (config.distillation == Distillation::head) result.distillation = Distillation::token;
+  }
   if (options.image_size != Size2{}) result.image_size = options.image_size;
   if (config.num_prefix_tokens() > 0 || config.position_embedding != PositionEmbedding::none)
     result.position_embedding = PositionEmbedding::all_tokens;

@@ -71,7 +71,7 @@ inline constexpr std::array<std::pair<std::int64_t, std::int64_t>, 4> kOpsets{
 Graph vit_graph(const ModelConfig& config, const Weights& weights, const GraphOptions& options);
 
 /// The network that such a graph holds: made for the image size of the export, every token with a row in the
-/// position table.
+/// position table, without a head where no output needs one.
 ModelConfig graph_config(const ModelConfig& config, const GraphOptions& options);
 
 /// The names of the values that ActivationRanges must have for vit_graph's linear layers: what they multiply.

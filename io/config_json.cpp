@@ -92,7 +92,9 @@ void field_from_json(const Json& json, std::string_view key, JsonSource source, 
 }
 
 void field_from_json(const Json& json, std::string_view key, JsonSource source, float& value) {
-  value = static_cast<float>(to_number(json, key, source));
+  const double number = to_number(json, key, source);
+  value = static_cast<float>(number);
+  if (!std::isfinite(value)) throw_unexpected(source, key, "a single-precision number", json);
 }
 
 void field_from_json(const Json& json, std::string_view key, JsonSource source, std::string& value) {
@@ -200,6 +202,34 @@ class FieldReader {
   std::set<std::string> known_;
 };
 
+/// What other code relies on in a recipe.
+void check_recipe(const PreprocessConfig& recipe, JsonSource source) {
+  constexpr std::int64_t kMaxSide = 1 << 20;  // as of ModelConfig's image size, which an export may ask for
+  const auto side = [&](const char* key, std::int64_t value) {
+    if (value < 1 || value > kMaxSide)
+      throw_unexpected(source, key, fmt::format("1 to {} pixels", kMaxSide), value);
+  };
+  const auto number = [&](const char* key, double value, bool zero_allowed) {
+    const auto single = static_cast<float>(value);
+    if (!std::isfinite(single) || (single == 0.0F && !zero_allowed))
+      throw_unexpected(source, key, zero_allowed ? "a single-precision number" : "no zeros", value);
+  };
+  side("size", recipe.size.height);
+  side("size", recipe.size.width);
+  side("edge", recipe.edge);
+  if (recipe.longest_edge) side("longest_edge", *recipe.longest_edge);
+  if (recipe.crop) {
+    side("crop", recipe.crop->height);
+    side("crop", recipe.crop->width);
+  }
+  number("rescale_factor", recipe.rescale_factor, true);
+  for (const double mean : recipe.mean) number("mean", mean, true);
+  for (const double std : recipe.std) {
+    number("std", std, true);
+    number("std", std, false);
+  }
+}
+
 }  // namespace
 
 Json to_json(const ModelConfig& config) {
@@ -228,6 +258,7 @@ PreprocessConfig preprocess_config_from_json(const Json& json, JsonSource source
   FieldReader reader(json, source);
   for_each_recipe_field(recipe, [&](const char* key, auto& value) { reader(key, value); });
   reader.finish();
+  check_recipe(recipe, source);
   return recipe;
 }
 

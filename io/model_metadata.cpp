@@ -70,6 +70,16 @@ void add_image_keys(const PreprocessConfig& recipe, ModelMetadata& metadata) {
     metadata.emplace_back("Image.NominalPixelRange", "Normalized_1_1");
 }
 
+/// "hf, ViTImageProcessor, FOLDER/preprocessor_config.json" -> "hf, ViTImageProcessor". Folders may have
+/// commas too.
+std::string without_file_name(const std::string& source, const std::filesystem::path& model) {
+  for (const std::filesystem::path& name : {model, model.parent_path(), model.filename()}) {
+    const std::size_t at = name.empty() ? std::string::npos : source.find(", " + name.string());
+    if (at != std::string::npos) return source.substr(0, at);
+  }
+  return source.substr(0, source.rfind(", "));
+}
+
 /// The values of the keys, and errors that name them.
 class MetadataReader {
  public:
@@ -132,7 +142,7 @@ ModelMetadata write_metadata(const CheckpointInfo& info, const ModelConfig& conf
     if (const auto json = to_preprocessor_config(*info.recipe)) add("preprocessor_config", *json);
     if (config.num_channels == 3) add_image_keys(*info.recipe, metadata);
     PreprocessConfig recipe = *info.recipe;
-    recipe.source = recipe.source.substr(0, recipe.source.rfind(", "));  // without the file's name
+    recipe.source = without_file_name(recipe.source, info.path);
     add("vit.recipe", dump(to_json(recipe)));
   }
   add("vit.format", "1");
@@ -245,6 +255,15 @@ std::string to_config_json(const CheckpointInfo& info, const ModelConfig& config
   return dump(json, 2) + '\n';
 }
 
+bool is_utf8(std::string_view text) {
+  try {
+    static_cast<void>(Json(std::string(text)).dump());  // strict
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
 Labels read_label_file(const std::filesystem::path& path, std::int64_t classes) {
   constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;
   const std::vector<std::byte> bytes =
@@ -262,6 +281,10 @@ Labels read_label_file(const std::filesystem::path& path, std::int64_t classes) 
       throw Error(
           ErrorCode::invalid_argument,
           fmt::format("{}: line {} is empty, expected one label on each line", path.string(), count + 1));
+    }
+    if (!is_utf8(line)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: line {} is not UTF-8", path.string(), count + 1));
     }
     if (count < classes) names[count] = line;
     ++count;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,11 @@ std::optional<std::string> to_preprocessor_config(const PreprocessConfig& recipe
 /// A Hugging Face config.json with what a user of the ONNX file looks for: sizes, labels, problem type.
 std::string to_config_json(const CheckpointInfo& info, const ModelConfig& config);
 
+/// Whether text can be a value: metadata is UTF-8.
+bool is_utf8(std::string_view text);
+
 /// Replaces the labels by the lines of a text file. Throws Error: invalid_argument (another number of lines
-/// than classes, an empty line; names the file), or that of reading it.
+/// than classes, a line that is empty or not UTF-8; names the file), or that of reading it.
 Labels read_label_file(const std::filesystem::path& path, std::int64_t classes);
 
 }  // namespace vit::io

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <stdexcept>
@@ -17,23 +18,24 @@ namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(60);
 
-int wait_for(pid_t child) {
-  const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+int wait_for(pid_t child, std::chrono::microseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() > deadline) {
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= left.zero()) {
       kill(child, SIGKILL);
       waitpid(child, &status, 0);
       break;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(
+        std::min<std::chrono::steady_clock::duration>(left, std::chrono::milliseconds(2)));
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace
-
-CommandResult vitrine(const std::vector<std::string>& arguments, const std::string& standard_input) {
+CommandResult run(const char* program, const std::vector<std::string>& arguments,
+                  const std::string& standard_input, std::chrono::microseconds patience) {
   const TempFolder folder;
   const std::string in = folder.write("in", standard_input);
   const std::string out = folder / "out";
@@ -44,19 +46,36 @@ CommandResult vitrine(const std::vector<std::string>& arguments, const std::stri
   posix_spawn_file_actions_addopen(&actions, 0, in.c_str(), O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT, 0600);
-  std::vector<char*> argv{const_cast<char*>(VITRINE_COMMAND)};
+  std::vector<char*> argv{const_cast<char*>(program)};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, VITRINE_COMMAND, &actions, nullptr, argv.data(), environ);
+  const int failed = posix_spawn(&child, program, &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) throw std::runtime_error("cannot start " VITRINE_COMMAND);
+  if (failed != 0) throw std::runtime_error(std::string("cannot start ") + program);
 
   CommandResult result;
-  result.exit_code = wait_for(child);
+  result.exit_code = wait_for(child, patience);
   result.out = read_text(out);
   result.err = read_text(err);
   return result;
+}
+
+}  // namespace
+
+CommandResult vitrine(const std::vector<std::string>& arguments, const std::string& standard_input) {
+  return run(VITRINE_COMMAND, arguments, standard_input, kTimeout);
+}
+
+CommandResult vitrine_killed_after(std::chrono::microseconds patience,
+                                   const std::vector<std::string>& arguments) {
+  return run(VITRINE_COMMAND, arguments, {}, patience);
+}
+
+CommandResult vitrine_behind(const std::string& setup, const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{"-c", setup + " && exec \"$@\"", "sh", VITRINE_COMMAND};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run("/bin/sh", all, {}, kTimeout);
 }
 
 }  // namespace vit::test

@@ -1,6 +1,7 @@
 // Runs the built `vitrine` as a user does.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,12 @@ struct CommandResult {
 
 /// `arguments` without the program's name. Killed after a minute, which gives 128 + 9.
 CommandResult vitrine(const std::vector<std::string>& arguments, const std::string& standard_input = {});
+
+/// The same, killed after `patience` if it still runs.
+CommandResult vitrine_killed_after(std::chrono::microseconds patience,
+                                   const std::vector<std::string>& arguments);
+
+/// Through /bin/sh: `setup` first (cd, ulimit, …), then the command in its place.
+CommandResult vitrine_behind(const std::string& setup, const std::vector<std::string>& arguments);
 
 }  // namespace vit::test

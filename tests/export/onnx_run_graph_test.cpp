@@ -96,6 +96,14 @@ TEST(OnnxRunGraph, QuantizesWhatIsNoNumberToTheZeroPoint) {
   EXPECT_THAT(elements(sketch.run().at("value1")), ElementsAre(0, 127, -128, 1));
 }
 
+TEST(OnnxRunGraph, IdentityGivesOneValueTwoNames) {
+  Sketch sketch = on({2}).node("Neg", {"x"}).node("Identity", {"value0"});
+  sketch.output("value0", {"n"}).output("value1", {"n"});
+  const auto outputs = sketch.run();
+  EXPECT_THAT(elements(outputs.at("value0")), ElementsAre(-1, -1));
+  EXPECT_THAT(elements(outputs.at("value1")), ElementsAre(-1, -1));
+}
+
 TEST(OnnxRunGraph, EmptyGraphOfOneInput) {
   Sketch sketch = on({2}).output("x", {"n"});
   EXPECT_THAT(elements(sketch.run().at("x")), ElementsAre(1, 1));
