@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <new>
 
-#include "vit/file.hpp"
 #include "io/image.hpp"
+#include "vit/file.hpp"
 
 namespace vit::io {
 namespace {

@@ -146,7 +146,8 @@ std::string_view unsupported_picture(std::string_view head) {
 }  // namespace
 
 ImageFormat sniff_format(const EncodedImage& encoded) {
-  if (encoded.bytes.empty()) fail(ErrorCode::image_empty, encoded, "is empty (0 bytes): copy or download it again");
+  if (encoded.bytes.empty())
+    fail(ErrorCode::image_empty, encoded, "is empty (0 bytes): copy or download it again");
   const std::string_view head(reinterpret_cast<const char*>(encoded.bytes.data()),
                               std::min<std::size_t>(encoded.bytes.size(), 512));
   for (const Signature& known : supported) {

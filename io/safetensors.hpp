@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "vit/file.hpp"
 #include "vit/error.hpp"
+#include "vit/file.hpp"
 #include "vit/weights.hpp"
 
 namespace vit::io {

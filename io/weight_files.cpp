@@ -7,9 +7,9 @@
 #include <array>
 #include <cstddef>
 
-#include "vit/file.hpp"
 #include "io/json.hpp"
 #include "vit/error.hpp"
+#include "vit/file.hpp"
 
 namespace vit::io {
 namespace {
