@@ -46,6 +46,8 @@ struct Family {
 const Family& hf_vit_family();
 const Family& hf_dinov2_family();
 const Family& hf_dinov2_registers_family();
+const Family& hf_dinov3_family();
+const Family& hf_beit_family();
 const Family& hf_vit_msn_family();
 const Family& hf_deit_family();
 const Family& hf_ijepa_family();

@@ -22,9 +22,9 @@ void read_hf_encoder(ConfigReader& config, const HfDefaults& defaults, ModelConf
   model.image_size = config.size("image_size", {224, 224});
   model.patch_size = config.size("patch_size", defaults.patch_size);
   model.num_channels = config.integer("num_channels", 3);
-  model.hidden_size = config.integer("hidden_size", 768);
+  model.hidden_size = config.integer("hidden_size", defaults.hidden_size);
   model.num_layers = config.integer("num_hidden_layers", 12);
-  model.num_heads = config.integer("num_attention_heads", 12);
+  model.num_heads = config.integer("num_attention_heads", defaults.num_heads);
   model.activation = config.activation("hidden_act", defaults.activation);
   model.layer_norm_eps = static_cast<float>(config.number("layer_norm_eps", defaults.layer_norm_eps));
   model.qkv_bias = config.boolean("qkv_bias", true);

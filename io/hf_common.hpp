@@ -1,6 +1,7 @@
 // What the families of Hugging Face have in common: encoder sizes and the classification head. Internal.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "io/family.hpp"
@@ -12,6 +13,8 @@ struct HfDefaults {
   Size2 patch_size;
   double layer_norm_eps;
   Activation activation = Activation::gelu;
+  std::int64_t hidden_size = 768;
+  std::int64_t num_heads = 12;
 };
 
 /// image_size, patch_size, num_channels, hidden_size, num_hidden_layers, num_attention_heads, hidden_act,

@@ -135,6 +135,57 @@ TEST(HfVitMsn, TakesNamesWithAndWithoutPrefix) {
   EXPECT_EQ(load(model).info.config.layer_norm_eps, 1e-6F);
 }
 
+TEST(HfBeit, ReadsItsPositionsAndItsPooling) {
+  EditableModel model("hf_beit_larger");
+  const ModelConfig config = load(model).info.config;
+  EXPECT_EQ(config.position_embedding, PositionEmbedding::none);
+  EXPECT_EQ(config.relative_positions, RelativePositions::per_block);
+  EXPECT_EQ(config.relative_resampling, RelativeResampling::bilinear);
+  EXPECT_FALSE(config.key_bias);
+  EXPECT_TRUE(config.layer_scale);
+  EXPECT_EQ(config.pooling, Pooling::mean);
+  EXPECT_EQ(config.final_norm, FinalNorm::after_pooling);
+
+  model.config["use_mean_pooling"] = false;
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "beit.layernorm.weight",
+               "beit.pooler.layernorm.weight");
+  model.rename("beit.pooler.layernorm.weight", "beit.layernorm.weight");
+  model.rename("beit.pooler.layernorm.bias", "beit.layernorm.bias");
+  EXPECT_EQ(load(model).info.config.pooling, Pooling::cls);
+
+  model.config["use_shared_relative_position_bias"] = true;
+  const std::string table = "relative_position_bias.relative_position_bias_table";
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "1 missing: beit.encoder." + table);
+  model.add("beit.encoder." + table, {52, 3});
+  EXPECT_EQ(load(model).info.config.relative_positions, RelativePositions::both);
+}
+
+TEST(HfBeit, KeysHaveNoBias) {
+  EditableModel model("hf_beit_larger");
+  model.add("beit.encoder.layer.0.attention.attention.key.bias", {48});
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "no place for", "key.bias");
+}
+
+TEST(HfDinov3, ReadsWhatHasABias) {
+  EditableModel model("hf_dinov3_gated_nonsquare");
+  const ModelConfig config = load(model).info.config;
+  EXPECT_EQ(config.rotary, RotaryEmbedding::centred);
+  EXPECT_EQ(config.rotary_theta, 100);
+  EXPECT_EQ(config.num_registers, 2);
+  EXPECT_TRUE(config.qkv_bias);
+  EXPECT_FALSE(config.key_bias);
+
+  model.config["key_bias"] = true;
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "2 missing: layer.0.attention.k_proj.bias");
+  model.config["query_bias"] = false;
+  EXPECT_ERROR(load(model), ErrorCode::model_unsupported, "query_bias", "value_bias");
+  model.config["key_bias"] = false;
+  model.config["value_bias"] = false;
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "no place for: layer.0.attention.q_proj.bias");
+  model.config["mlp_bias"] = false;
+  EXPECT_ERROR(load(model), ErrorCode::model_unsupported, "mlp_bias");
+}
+
 TEST(HfIjepa, HasNoClassToken) {
   EditableModel model("hf_ijepa");
   EXPECT_FALSE(load(model).info.config.class_token);
