@@ -26,8 +26,10 @@ std::string supported() {
 }  // namespace
 
 std::span<const Family* const> families() {
-  static const std::array list{&hf_vit_family(), &hf_dinov2_family(), &hf_dinov2_registers_family(),
-                               &timm_vit_family()};
+  static const std::array list{&hf_vit_family(),    &hf_dinov2_family(), &hf_dinov2_registers_family(),
+                               &hf_dinov3_family(), &hf_beit_family(),   &hf_vit_msn_family(),
+                               &hf_deit_family(),   &hf_ijepa_family(),  &hf_clip_family(),
+                               &hf_siglip_family(), &timm_vit_family()};
   return list;
 }
 

@@ -46,6 +46,13 @@ struct Family {
 const Family& hf_vit_family();
 const Family& hf_dinov2_family();
 const Family& hf_dinov2_registers_family();
+const Family& hf_dinov3_family();
+const Family& hf_beit_family();
+const Family& hf_vit_msn_family();
+const Family& hf_deit_family();
+const Family& hf_ijepa_family();
+const Family& hf_clip_family();
+const Family& hf_siglip_family();
 const Family& timm_vit_family();
 
 /// All of them, in the order in which they are asked.

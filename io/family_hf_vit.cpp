@@ -1,52 +1,12 @@
 // ViTForImageClassification, ViTModel and their like, as transformers writes them (models/vit).
-#include <fmt/format.h>
-
 #include "io/family.hpp"
 #include "io/hf_common.hpp"
 
 namespace vit::io {
 namespace {
 
+constexpr std::string_view kBase = "vit.";
 constexpr std::string_view kHead = "classifier";
-
-// Files have the names of version 4 and before; version 5 calls its modules otherwise and reads both
-// (conversion_mapping.py).
-NameTable name_table() {
-  return {
-      .bases = {"vit.", ""},
-      .blocks = {"encoder.layer.", "layers."},
-      .rules =
-          {
-              {"cls_token", {{"{base}embeddings.cls_token"}}},
-              {"pos_embed", {{"{base}embeddings.position_embeddings"}}},
-              {"patch_embed.proj", {{"{base}embeddings.patch_embeddings.projection"}}},
-              {"blocks.*.norm1", {{"{block}layernorm_before"}}},
-              {"blocks.*.attn.qkv",
-               {{"{block}attention.attention.query", "{block}attention.attention.key",
-                 "{block}attention.attention.value"},
-                {"{block}attention.q_proj", "{block}attention.k_proj", "{block}attention.v_proj"}}},
-              {"blocks.*.attn.proj", {{"{block}attention.output.dense"}, {"{block}attention.o_proj"}}},
-              {"blocks.*.norm2", {{"{block}layernorm_after"}}},
-              {"blocks.*.mlp.fc1", {{"{block}intermediate.dense"}, {"{block}mlp.fc1"}}},
-              {"blocks.*.mlp.fc2", {{"{block}output.dense"}, {"{block}mlp.fc2"}}},
-              {"norm", {{"{base}layernorm"}}},
-              {"pooler.dense", {{"{base}pooler.dense"}}},
-              {"head", {{kHead}}},
-          },
-      // A classifier ignores the pooler that a checkpoint kept from pre-training.
-      .ignored = {"embeddings.mask_token", "embeddings.position_ids", "pooler."},
-      .network = {"embeddings.", "encoder.", "layers.", "layernorm.", "classifier."},
-  };
-}
-
-bool has_pooler(const WeightFiles& files) {
-  for (const char* base : {"vit.", ""}) {
-    for (const char* suffix : {"weight", "bias"}) {
-      if (files.find(fmt::format("{}pooler.dense.{}", base, suffix)) != nullptr) return true;
-    }
-  }
-  return false;
-}
 
 FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   config.set_defaults_source("ViTConfig");
@@ -57,13 +17,8 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   model.pooling = Pooling::cls;
   if (has_hf_head(config, files, hf_vit_family(), kHead, result)) {
     model.num_classes = count_hf_classes(config, files, kHead, result);
-  } else if (has_pooler(files)) {
-    const std::int64_t size = config.integer("pooler_output_size", model.hidden_size);
-    model.pooler_size = size == 0 ? model.hidden_size : size;  // as ViTConfig: 0 means hidden_size too
-    model.pooler_activation = config.activation("pooler_act", Activation::tanh);
   } else {
-    result.notes.emplace_back(
-        "no pooler in the weights: the features are the class token after the last norm");
+    read_hf_pooler(config, files, kBase, result);
   }
   return result;
 }
@@ -76,7 +31,7 @@ const Family& hf_vit_family() {
       .model_types = {"vit"},
       .classifiers = {"ViTForImageClassification"},
       .headless = {"ViTModel", "ViTForMaskedImageModeling"},
-      .names = name_table(),
+      .names = hf_vit_names(kBase),
       .read_config = read_config,
   };
   return family;

@@ -22,10 +22,10 @@ void read_hf_encoder(ConfigReader& config, const HfDefaults& defaults, ModelConf
   model.image_size = config.size("image_size", {224, 224});
   model.patch_size = config.size("patch_size", defaults.patch_size);
   model.num_channels = config.integer("num_channels", 3);
-  model.hidden_size = config.integer("hidden_size", 768);
+  model.hidden_size = config.integer("hidden_size", defaults.hidden_size);
   model.num_layers = config.integer("num_hidden_layers", 12);
-  model.num_heads = config.integer("num_attention_heads", 12);
-  model.activation = config.activation("hidden_act", Activation::gelu);
+  model.num_heads = config.integer("num_attention_heads", defaults.num_heads);
+  model.activation = config.activation("hidden_act", defaults.activation);
   model.layer_norm_eps = static_cast<float>(config.number("layer_norm_eps", defaults.layer_norm_eps));
   model.qkv_bias = config.boolean("qkv_bias", true);
 
@@ -36,6 +36,53 @@ void read_hf_encoder(ConfigReader& config, const HfDefaults& defaults, ModelConf
                 fmt::format("\"head_dim\": only hidden_size / num_attention_heads is supported, found {}",
                             *head_dim));
   }
+}
+
+// Files have the names of version 4 and before; version 5 calls its modules otherwise and reads both
+// (conversion_mapping.py).
+NameTable hf_vit_names(std::string_view base) {
+  return {
+      .bases = {base, ""},
+      .blocks = {"encoder.layer.", "layers."},
+      .rules =
+          {
+              {"cls_token", {{"{base}embeddings.cls_token"}}},
+              {"dist_token", {{"{base}embeddings.distillation_token"}}},
+              {"pos_embed", {{"{base}embeddings.position_embeddings"}}},
+              {"patch_embed.proj", {{"{base}embeddings.patch_embeddings.projection"}}},
+              {"blocks.*.norm1", {{"{block}layernorm_before"}}},
+              {"blocks.*.attn.qkv",
+               {{"{block}attention.attention.query", "{block}attention.attention.key",
+                 "{block}attention.attention.value"},
+                {"{block}attention.q_proj", "{block}attention.k_proj", "{block}attention.v_proj"}}},
+              {"blocks.*.attn.proj", {{"{block}attention.output.dense"}, {"{block}attention.o_proj"}}},
+              {"blocks.*.norm2", {{"{block}layernorm_after"}}},
+              {"blocks.*.mlp.fc1", {{"{block}intermediate.dense"}, {"{block}mlp.fc1"}}},
+              {"blocks.*.mlp.fc2", {{"{block}output.dense"}, {"{block}mlp.fc2"}}},
+              {"norm", {{"{base}layernorm"}}},
+              {"pooler.dense", {{"{base}pooler.dense"}}},
+              {"head", {{"classifier"}}},
+          },
+      // A classifier ignores the pooler that a checkpoint kept from pre-training.
+      .ignored = {"embeddings.mask_token", "embeddings.position_ids", "pooler."},
+      .network = {"embeddings.", "encoder.", "layers.", "layernorm.", "classifier."},
+  };
+}
+
+void read_hf_pooler(ConfigReader& config, const WeightFiles& files, std::string_view base,
+                    FamilyConfig& result) {
+  for (const std::string_view prefix : {base, std::string_view()}) {
+    for (const char* suffix : {"weight", "bias"}) {
+      if (files.find(fmt::format("{}pooler.dense.{}", prefix, suffix)) == nullptr) continue;
+      ModelConfig& model = result.model;
+      const std::int64_t size = config.integer("pooler_output_size", model.hidden_size);
+      model.pooler_size =
+          size == 0 ? model.hidden_size : size;  // as the config classes: 0 means hidden_size too
+      model.pooler_activation = config.activation("pooler_act", Activation::tanh);
+      return;
+    }
+  }
+  result.notes.emplace_back("no pooler in the weights: the features are the class token after the last norm");
 }
 
 bool has_hf_head(const ConfigReader& config, const WeightFiles& files, const Family& family,

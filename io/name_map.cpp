@@ -199,18 +199,23 @@ class Mapper {
 
   Choice usual_choice(const Canonical& name, const NameRule& r) const {
     std::map<Choice, int> votes;
+    const auto count = [&](auto alike) {
+      for (const auto& [rule_name, rule_votes] : votes_) {
+        if (!alike(rule_name)) continue;
+        for (const auto& [choice, number] : rule_votes) votes[choice] += number;
+      }
+    };
+    const auto in_block = [](const std::string& rule_name) { return rule_name.starts_with("blocks."); };
     if (const auto own = votes_.find(name.rule); own != votes_.end()) {
       votes = own->second;
-    } else {
-      for (const auto& [rule_name, rule_votes] : votes_) {
-        // Names outside the blocks say nothing about blocks, and names that have one spelling nothing about
-        // others.
-        const bool alike =
-            name.block.empty() || (rule_name.starts_with("blocks.") &&
-                                   (r.spellings.size() == 1 || rule(rule_name).spellings.size() > 1));
-        if (!alike) continue;
-        for (const auto& [choice, count] : rule_votes) votes[choice] += count;
-      }
+    } else if (name.block
+                   .empty()) {  // blocks may have another prefix than the rest, but tell more than nothing
+      count([&](const std::string& rule_name) { return !in_block(rule_name); });
+      if (votes.empty()) count([](const std::string&) { return true; });
+    } else {  // names that have one spelling say nothing about others
+      count([&](const std::string& rule_name) {
+        return in_block(rule_name) && (r.spellings.size() == 1 || rule(rule_name).spellings.size() > 1);
+      });
     }
     const auto most = std::max_element(votes.begin(), votes.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });

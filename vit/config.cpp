@@ -32,6 +32,19 @@ void check_parts(const ModelConfig& config) {
   need(config.class_token || !reads_class_token, "pooling", to_string(config.pooling), "a class token");
   need(config.pooling != Pooling::attention || config.mlp == Mlp::plain, "pooling", "attention",
        "a plain MLP");
+  need(config.key_bias || config.qkv_bias, "key_bias", "false", "qkv_bias");
+  need(config.relative_positions == RelativePositions::none ||
+           (config.class_token && config.num_prefix_tokens() == 1),
+       "relative_positions", to_string(config.relative_positions), "a class token and no other prefix");
+  if (config.rotary != RotaryEmbedding::none) {
+    need(config.head_size() % 4 == 0, "rotary", to_string(config.rotary),
+         "a head size that is a multiple of 4");
+    need(std::isfinite(config.rotary_theta) && config.rotary_theta > 0, "rotary", to_string(config.rotary),
+         "a theta above 0");
+    const bool own_grid = config.rotary_grid == Size2{};
+    need(own_grid || (config.rotary_grid.height > 0 && config.rotary_grid.width > 0), "rotary",
+         to_string(config.rotary), "a reference grid of 1 and more");
+  }
   // Norms, pooler and residual stream are D wide.
   const bool wide = config.feature_size() != config.hidden_size;
   need(!wide || config.final_norm != FinalNorm::after_pooling, "the norm", "after_pooling",
@@ -142,6 +155,52 @@ std::string_view to_string(PositionResampling resampling) {
   return "?";
 }
 
+std::string_view to_string(RotaryEmbedding rotary) {
+  switch (rotary) {
+    case RotaryEmbedding::none:
+      return "none";
+    case RotaryEmbedding::centred:
+      return "centred";
+    case RotaryEmbedding::indexed:
+      return "indexed";
+  }
+  return "?";
+}
+
+std::string_view to_string(RotaryLayout layout) {
+  switch (layout) {
+    case RotaryLayout::halves:
+      return "halves";
+    case RotaryLayout::adjacent:
+      return "adjacent";
+  }
+  return "?";
+}
+
+std::string_view to_string(RelativePositions positions) {
+  switch (positions) {
+    case RelativePositions::none:
+      return "none";
+    case RelativePositions::per_block:
+      return "per_block";
+    case RelativePositions::shared:
+      return "shared";
+    case RelativePositions::both:
+      return "both";
+  }
+  return "?";
+}
+
+std::string_view to_string(RelativeResampling resampling) {
+  switch (resampling) {
+    case RelativeResampling::none:
+      return "none";
+    case RelativeResampling::bilinear:
+      return "bilinear";
+  }
+  return "?";
+}
+
 std::int64_t ModelConfig::num_prefix_positions() const {
   switch (position_embedding) {
     case PositionEmbedding::all_tokens:
@@ -197,6 +256,14 @@ void ModelConfig::validate_image(Size2 image) const {
         fmt::format("an image of {}x{} pixels (height x width) does not fit the network: each side must be "
                     "at least one patch ({}x{}) and at most {}",
                     image.height, image.width, patch_size.height, patch_size.width, kMaxPixels));
+  }
+  if (relative_positions != RelativePositions::none && relative_resampling == RelativeResampling::none &&
+      grid(image) != grid(image_size)) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("an image of {}x{} pixels (height x width) does not fit the network: its relative "
+                    "positions are for images of {}x{}",
+                    image.height, image.width, image_size.height, image_size.width));
   }
 }
 

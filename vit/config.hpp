@@ -76,6 +76,44 @@ enum class PositionEmbedding {
 
 std::string_view to_string(PositionEmbedding positions);
 
+/// Rotary positions of the patches: pairs of numbers of q and k are turned by angles that grow with row and
+/// column (Su et al. 2021, arXiv:2104.09864). Of a head's d/2 pairs the first half belongs to rows, the
+/// second to columns. Pair k of d/4 has the frequency θ^(−4k/d).
+enum class RotaryEmbedding {
+  none,
+  centred,  ///< angle 2π f (2 (i + 1/2)/n − 1) in row i of n (DINOv3)
+  indexed,  ///< angle f i r/n, r of ModelConfig::rotary_grid (EVA-02)
+};
+
+std::string_view to_string(RotaryEmbedding rotary);
+
+/// Which numbers of a head make a pair.
+enum class RotaryLayout {
+  halves,    ///< i and i + d/2
+  adjacent,  ///< 2 i and 2 i + 1
+};
+
+std::string_view to_string(RotaryLayout layout);
+
+/// Learned numbers, by head, row and column distance, that are added to the scores of attention (BEiT, Bao et
+/// al. 2021, arXiv:2106.08254). Three more are for the class token's row, its column, and itself.
+enum class RelativePositions {
+  none,
+  per_block,  ///< a table in each block
+  shared,     ///< one table for all
+  both,       ///< their sum
+};
+
+std::string_view to_string(RelativePositions positions);
+
+/// How tables of relative positions that were made for one grid serve another.
+enum class RelativeResampling {
+  none,      ///< they do not
+  bilinear,  ///< torch.nn.functional.interpolate(mode="bilinear") as transformers' BEiT calls it
+};
+
+std::string_view to_string(RelativeResampling resampling);
+
 /// How a position table made for one grid of patches serves another.
 enum class PositionResampling {
   bicubic,  ///< torch.nn.functional.interpolate(mode="bicubic", align_corners=False), a = −0.75, no antialias
@@ -97,15 +135,24 @@ struct ModelConfig {
   float layer_norm_eps = 1e-12F;
   bool patch_bias = true;
   bool qkv_bias = true;
+  bool key_bias = true;      ///< with qkv_bias: k has one, too
   bool qk_norm = false;      ///< layer norm over each head of q and k, behind their bias
+  bool attn_norm = false;    ///< layer norm between attention and its projection
   bool layer_scale = false;  ///< per-channel factor on both branches of a block (Touvron et al. 2021)
   Mlp mlp = Mlp::plain;
+  bool mlp_norm = false;  ///< layer norm in front of fc2
 
   bool class_token = true;
   Distillation distillation = Distillation::none;  ///< its token stands behind the class token
   std::int64_t num_registers = 0;  ///< learned tokens behind those (Darcet et al. 2023, arXiv:2309.16588)
   PositionEmbedding position_embedding = PositionEmbedding::all_tokens;
   PositionResampling position_resampling = PositionResampling::bicubic;
+  RotaryEmbedding rotary = RotaryEmbedding::none;
+  RotaryLayout rotary_layout = RotaryLayout::halves;
+  double rotary_theta = 100;
+  Size2 rotary_grid{};  ///< r of RotaryEmbedding::indexed; {0, 0}: the image's own grid
+  RelativePositions relative_positions = RelativePositions::none;
+  RelativeResampling relative_resampling = RelativeResampling::none;
   bool pre_norm = false;  ///< a layer norm between the embeddings and the first block (CLIP)
 
   FinalNorm final_norm = FinalNorm::before_pooling;
@@ -128,6 +175,11 @@ struct ModelConfig {
   std::int64_t num_prefix_positions() const;
   /// T of an image
   std::int64_t num_tokens(Size2 image) const { return num_prefix_tokens() + num_patches(image); }
+  /// Rows of a table of relative positions.
+  std::int64_t num_relative_positions() const {
+    const Size2 g = grid(image_size);
+    return (2 * g.height - 1) * (2 * g.width - 1) + 3;
+  }
   /// Width of what the head is given.
   std::int64_t feature_size() const {
     return pooling == Pooling::cls_and_mean ? 2 * hidden_size : hidden_size;
@@ -135,7 +187,8 @@ struct ModelConfig {
 
   /// Throws Error(config_invalid) naming the first field that cannot be, its value and what it must be.
   void validate() const;
-  /// Throws Error(invalid_argument) unless an image of this size gives at least one patch.
+  /// Throws Error(invalid_argument) unless an image of this size gives at least one patch, and as many as the
+  /// network was made for where it cannot do with others.
   void validate_image(Size2 image) const;
 };
 

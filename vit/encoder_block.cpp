@@ -12,25 +12,37 @@ backend::Epilogue fc1_epilogue(const ModelConfig& config) {
 }  // namespace
 
 EncoderBlock::EncoderBlock(backend::Context& context, const ModelConfig& config, const PackedBlock& like,
-                           std::int64_t batch, std::int64_t tokens, bool attention_maps)
-    : batch_(batch),
-      attention_maps_(attention_maps),
-      head_rows_{batch * tokens, 3 * config.hidden_size, config.num_heads, config.head_size()},
+                           const AttentionPositions& positions, const Options& options)
+    : positions_(positions),
+      batch_(options.batch),
+      attention_maps_(options.attention_maps),
+      head_rows_{batch_ * options.tokens, 3 * config.hidden_size, config.num_heads, config.head_size()},
+      rotary_shape_{batch_,           options.tokens,    config.num_prefix_tokens(), 3 * config.hidden_size,
+                    config.num_heads, config.head_size()},
+      rotary_layout_(config.rotary_layout),
       epsilon_(config.layer_norm_eps),
-      norm_(context, batch * tokens, config.hidden_size, config.layer_norm_eps),
-      qkv_(context, batch * tokens, like.qkv),
-      attention_(context, {tokens, config.num_heads, config.head_size()}, attention_maps),
-      proj_(context, batch * tokens, like.proj, {.activation = {}, .accumulate = true}),
-      fc1_(context, batch * tokens, like.fc1, fc1_epilogue(config)),
-      fc2_(context, batch * tokens, like.fc2, {.activation = {}, .accumulate = true}) {
-  if (like.gate)
-    gate_.emplace(context, batch * tokens, *like.gate, backend::Epilogue{.activation = config.activation});
+      norm_(context, batch_ * options.tokens, config.hidden_size, config.layer_norm_eps),
+      qkv_(context, batch_ * options.tokens, like.qkv),
+      attention_(context, {options.tokens, config.num_heads, config.head_size()}, attention_maps_),
+      proj_(context, batch_ * options.tokens, like.proj, {.activation = {}, .accumulate = true}),
+      fc1_(context, batch_ * options.tokens, like.fc1, fc1_epilogue(config)),
+      fc2_(context, batch_ * options.tokens, like.fc2, {.activation = {}, .accumulate = true}) {
+  const std::int64_t rows = batch_ * options.tokens;
+  if (like.gate) gate_.emplace(context, rows, *like.gate, backend::Epilogue{.activation = config.activation});
+  if (like.mlp_norm) mlp_norm_.emplace(context, rows, config.mlp_size, config.layer_norm_eps);
 }
 
-void EncoderBlock::norm_heads(const PackedBlock& weights, float* qkv) const {
-  const std::int64_t D = head_rows_.heads * head_rows_.head_size;
-  backend::normalise_heads(qkv, head_rows_, *weights.q_norm, epsilon_);      // q, with 1/√d
-  backend::normalise_heads(qkv + D, head_rows_, *weights.k_norm, epsilon_);  // k
+void EncoderBlock::prepare_heads(const PackedBlock& weights, float* qkv) const {
+  float* const q = qkv;
+  float* const k = qkv + head_rows_.heads * head_rows_.head_size;
+  if (weights.q_norm) {
+    backend::normalise_heads(q, head_rows_, *weights.q_norm, epsilon_);  // q = LayerNorm(q) / √d
+    backend::normalise_heads(k, head_rows_, *weights.k_norm, epsilon_);  // k = LayerNorm(k)
+  }
+  if (positions_.rotary) {
+    backend::rotate_heads(q, rotary_shape_, *positions_.rotary, rotary_layout_);  // q = R q
+    backend::rotate_heads(k, rotary_shape_, *positions_.rotary, rotary_layout_);  // k = R k
+  }
 }
 
 void EncoderBlock::forward(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
@@ -46,13 +58,14 @@ void EncoderBlock::forward(const PackedBlock& weights, std::int64_t index, Works
 
   norm_.run(x, weights.norm1, normed);  // normed = LayerNorm1(x)
   qkv_.run(normed, weights.qkv, qkv);   // qkv = normed Wqkvᵀ + b
-  if (weights.q_norm) norm_heads(weights, qkv);
-  for (std::int64_t b = 0; b < batch_; ++b) {  // context = softmax(q kᵀ / √d) v
+  prepare_heads(weights, qkv);
+  for (std::int64_t b = 0; b < batch_; ++b) {  // context = softmax(q kᵀ / √d + relative positions) v
     attention_.run(qkv + b * qkv_stride, workspace.scores.data() + b * scores_stride,
-                   context + b * context_stride);
+                   context + b * context_stride, positions_.relative_of(index));
   }
   if (attention_maps_ && observer != nullptr)
     observer->on_stage(Stage::attention_probs, index, workspace.maps_view);
+  if (weights.attn_norm) norm_.run(context, *weights.attn_norm, context);
   proj_.run(context, weights.proj, x);  // x = x + γ₁ (context Wprojᵀ + b)
   norm_.run(x, weights.norm2, normed);  // normed = LayerNorm2(x)
   if (weights.gate) {
@@ -62,6 +75,7 @@ void EncoderBlock::forward(const PackedBlock& weights, std::int64_t index, Works
   } else {
     fc1_.run(normed, weights.fc1, mlp);  // mlp = act(normed W1ᵀ + b1)
   }
+  if (weights.mlp_norm) mlp_norm_->run(mlp, *weights.mlp_norm, mlp);
   fc2_.run(mlp, weights.fc2, x);  // x = x + γ₂ (mlp W2ᵀ + b2)
   if (observer != nullptr) observer->on_stage(Stage::block, index, workspace.hidden_view);
 }

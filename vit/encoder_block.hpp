@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "vit/attention_positions.hpp"
 #include "vit/backend/attention.hpp"
 #include "vit/backend/head_norm.hpp"
 #include "vit/backend/layer_norm.hpp"
@@ -19,8 +20,15 @@ namespace vit {
 /// The kernels of a block. All blocks of a model have the same shapes, so one of these serves them all.
 class EncoderBlock {
  public:
+  struct Options {
+    std::int64_t batch = 0;
+    std::int64_t tokens = 0;  ///< T
+    bool attention_maps = false;
+  };
+
+  /// `positions` are referred to.
   EncoderBlock(backend::Context& context, const ModelConfig& config, const PackedBlock& like,
-               std::int64_t batch, std::int64_t tokens, bool attention_maps);
+               const AttentionPositions& positions, const Options& options);
 
   /// workspace.hidden_states [B, T, D] in place.
   void forward(const PackedBlock& weights, std::int64_t index, Workspace& workspace, Observer* observer);
@@ -29,12 +37,15 @@ class EncoderBlock {
   std::vector<std::string> kernels() const;
 
  private:
-  /// qkv [B, T, 3, h, d]: q and k of every head normed in place.
-  void norm_heads(const PackedBlock& weights, float* qkv) const;
+  /// qkv [B, T, 3, h, d]: what becomes of q and k in place before they meet.
+  void prepare_heads(const PackedBlock& weights, float* qkv) const;
 
+  const AttentionPositions& positions_;
   std::int64_t batch_;
   bool attention_maps_;
   backend::HeadRows head_rows_;  // of q or k in qkv, all images
+  backend::RotaryShape rotary_shape_;
+  RotaryLayout rotary_layout_;
   float epsilon_;
   backend::LayerNorm norm_;
   backend::Linear qkv_;
@@ -42,6 +53,7 @@ class EncoderBlock {
   backend::Linear proj_;
   std::optional<backend::Linear> gate_;
   backend::Linear fc1_;
+  std::optional<backend::LayerNorm> mlp_norm_;
   backend::Linear fc2_;
 };
 

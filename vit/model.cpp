@@ -43,13 +43,19 @@ void check_weights(const ModelConfig& config, Weights& weights) {
   everything.position_embedding = PositionEmbedding::all_tokens;
   everything.final_norm = FinalNorm::before_pooling;
   everything.pooling = Pooling::attention;
+  everything.attn_norm = everything.mlp_norm = true;
+  everything.relative_positions = RelativePositions::both;
   everything.num_registers = everything.pooler_size = everything.num_classes = 1;
-  for_each_tensor(everything, weights, [&](const TensorSpec& spec, const WeightView& view) {
+  const auto deny = [&](const TensorSpec& spec, const WeightView& view) {
     if (!view.empty() && !expected.contains(&view)) {
       refuse(fmt::format("tensor {} has shape {}, expected none: by its config the network does without",
                          spec.name, to_string(view.shape)));
     }
-  });
+  };
+  for (const bool key_bias : {true, false}) {  // a bias for all of qkv, or one for q and one for v
+    everything.key_bias = key_bias;
+    for_each_tensor(everything, weights, deny);
+  }
 }
 
 float query_factor(const ModelConfig& config) {
@@ -70,21 +76,49 @@ std::vector<float> layer_scale(const WeightView& gamma) {
   return scale;
 }
 
-PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block, std::int64_t rows) {
+/// The weights of q, k and v with one bias for all, whose middle third is zero where k has none.
+backend::PackedLinear pack_qkv(const ModelConfig& config, const BlockWeights& block, std::int64_t rows) {
+  if (config.key_bias) return {block.qkv, rows, query_scale(config)};
+  const std::int64_t D = config.hidden_size;
+  Tensor bias({3 * D});
+  std::fill_n(bias.data(), 3 * D, 0.0F);
+  block.q_bias.copy_to(bias.data());
+  block.v_bias.copy_to(bias.data() + 2 * D);
+  const WeightView view{{3 * D}, {{reinterpret_cast<const std::byte*>(bias.data()), DType::f32, 3 * D}}};
+  return {LinearWeights{block.qkv.weight, view}, rows, query_scale(config)};
+}
+
+/// The block's own table, the shared one, or their sum: resampling is linear.
+Tensor relative_positions(const WeightView& own, const WeightView& shared) {
+  if (own.empty()) return shared.empty() ? Tensor() : shared.to_tensor();
+  Tensor table = own.to_tensor();
+  if (shared.empty()) return table;
+  const Tensor more = shared.to_tensor();
+  for (std::int64_t i = 0; i < table.size(); ++i) table.data()[i] += more.data()[i];
+  return table;
+}
+
+PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block,
+                       const WeightView& shared_positions, std::int64_t rows) {
   using backend::NormParameters;
   using backend::PackedLinear;
   const bool gated = config.mlp == Mlp::gated;
   const std::int64_t F = config.mlp_size;
-  PackedBlock packed{NormParameters(block.norm1),
-                     PackedLinear(block.qkv, rows, query_scale(config)),
-                     std::nullopt,
-                     std::nullopt,
-                     PackedLinear(block.proj, rows, layer_scale(block.layer_scale1)),
-                     NormParameters(block.norm2),
-                     std::nullopt,
-                     PackedLinear(gated ? block.fc1.rows(F, F) : block.fc1, rows),
-                     PackedLinear(block.fc2, rows, layer_scale(block.layer_scale2))};
+  PackedBlock packed{.norm1 = NormParameters(block.norm1),
+                     .qkv = pack_qkv(config, block, rows),
+                     .q_norm = {},
+                     .k_norm = {},
+                     .relative_positions = relative_positions(block.relative_positions, shared_positions),
+                     .attn_norm = {},
+                     .proj = PackedLinear(block.proj, rows, layer_scale(block.layer_scale1)),
+                     .norm2 = NormParameters(block.norm2),
+                     .gate = {},
+                     .fc1 = PackedLinear(gated ? block.fc1.rows(F, F) : block.fc1, rows),
+                     .mlp_norm = {},
+                     .fc2 = PackedLinear(block.fc2, rows, layer_scale(block.layer_scale2))};
   if (gated) packed.gate.emplace(block.fc1.rows(0, F), rows);
+  if (config.attn_norm) packed.attn_norm.emplace(block.attn_norm);
+  if (config.mlp_norm) packed.mlp_norm.emplace(block.mlp_norm);
   if (config.qk_norm) {
     packed.q_norm.emplace(block.q_norm, query_factor(config));
     packed.k_norm.emplace(block.k_norm);
@@ -148,7 +182,7 @@ Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
   if (!weights.pos_embed.empty()) packed_->pos_embed = weights.pos_embed.to_tensor();
   if (config_.pre_norm) packed_->norm_pre.emplace(weights.norm_pre);
   for (const BlockWeights& block : weights.blocks) {
-    packed_->blocks.push_back(pack_block(config_, block, rows));
+    packed_->blocks.push_back(pack_block(config_, block, weights.relative_positions, rows));
     if (weights.release_pages) weights.release_pages();
   }
   if (config_.final_norm != FinalNorm::none) packed_->norm.emplace(weights.norm);

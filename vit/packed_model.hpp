@@ -16,11 +16,14 @@ struct PackedBlock {
   backend::PackedLinear qkv;  ///< [3 D, D], rows of q scaled by 1/√d unless a norm comes between
   std::optional<backend::NormParameters> q_norm;  ///< [d], scaled by 1/√d
   std::optional<backend::NormParameters> k_norm;  ///< [d]
-  backend::PackedLinear proj;                     ///< [D, D], rows scaled by the first layer scale
+  Tensor relative_positions;  ///< [… + 3, h] of config.image_size: the block's, the shared ones, or their sum
+  std::optional<backend::NormParameters> attn_norm;  ///< [D]
+  backend::PackedLinear proj;                        ///< [D, D], rows scaled by the first layer scale
   backend::NormParameters norm2;
-  std::optional<backend::PackedLinear> gate;  ///< [F, D]
-  backend::PackedLinear fc1;                  ///< [F, D]
-  backend::PackedLinear fc2;                  ///< [D, F], rows scaled by the second layer scale
+  std::optional<backend::PackedLinear> gate;        ///< [F, D]
+  backend::PackedLinear fc1;                        ///< [F, D]
+  std::optional<backend::NormParameters> mlp_norm;  ///< [F]
+  backend::PackedLinear fc2;                        ///< [D, F], rows scaled by the second layer scale
 };
 
 struct PackedAttentionPool {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "vit/attention_pool.hpp"
+#include "vit/attention_positions.hpp"
 #include "vit/backend/context.hpp"
 #include "vit/encoder_block.hpp"
 #include "vit/error.hpp"
@@ -78,6 +79,7 @@ struct Session::Impl {
   Workspace workspace;
   Tensor positions;  // [T, D] for this image size
   backend::PatchConvolution patch_embed;
+  AttentionPositions attention_positions;
   EncoderBlock block;
   backend::LayerNorm norm;
   std::optional<AttentionPool> attention_pool;
@@ -97,8 +99,9 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
       positions(position_table(model->config(), model->packed().pos_embed, options.image_size)),
       patch_embed(context, model->config(), model->packed().patch_embed, options.batch, options.image_size,
                   tokens),
-      block(context, model->config(), model->packed().blocks.front(), options.batch, tokens,
-            options.attention_maps),
+      attention_positions(model->config(), model->packed(), options.image_size),
+      block(context, model->config(), model->packed().blocks.front(), attention_positions,
+            {options.batch, tokens, options.attention_maps}),
       norm(context, options.batch * tokens, model->config().hidden_size, model->config().layer_norm_eps) {
   const ModelConfig& config = model->config();
   const Model::Packed& packed = model->packed();

@@ -54,13 +54,18 @@ struct NormWeights {
 
 struct BlockWeights {
   NormWeights norm1;
-  LinearWeights qkv;        ///< [3 D, D], rows q then k then v
-  NormWeights q_norm;       ///< [d]
-  NormWeights k_norm;       ///< [d]
-  LinearWeights proj;       ///< [D, D]
-  WeightView layer_scale1;  ///< [D]
+  LinearWeights qkv;              ///< [3 D, D], rows q then k then v
+  WeightView q_bias;              ///< [D], without a key bias: in place of qkv's
+  WeightView v_bias;              ///< [D]
+  NormWeights q_norm;             ///< [d]
+  NormWeights k_norm;             ///< [d]
+  WeightView relative_positions;  ///< [(2 rows − 1)(2 columns − 1) + 3, h] of config.image_size
+  NormWeights attn_norm;          ///< [D]
+  LinearWeights proj;             ///< [D, D]
+  WeightView layer_scale1;        ///< [D]
   NormWeights norm2;
   LinearWeights fc1;        ///< [F, D]; of a gated MLP [2 F, D], rows of the gate first
+  NormWeights mlp_norm;     ///< [F]
   LinearWeights fc2;        ///< [D, F]
   WeightView layer_scale2;  ///< [D]
 };
@@ -83,6 +88,7 @@ struct Weights {
   WeightView pos_embed;       ///< [1, prefix positions + N, D] of config.image_size
   LinearWeights patch_embed;  ///< [D, C, P, P]
   NormWeights norm_pre;
+  WeightView relative_positions;  ///< as a block's, for all of them
   std::vector<BlockWeights> blocks;
   NormWeights norm;  ///< the final one, wherever it stands
   AttentionPoolWeights attn_pool;
@@ -152,19 +158,36 @@ struct TensorWalk {
     linear("patch_embed.proj", {D, config.num_channels, config.patch_size.height, config.patch_size.width},
            config.patch_bias, weights.patch_embed);
     if (config.pre_norm) norm("norm_pre", D, weights.norm_pre);
+    if (config.relative_positions == RelativePositions::shared ||
+        config.relative_positions == RelativePositions::both)
+      tensor("rel_pos_bias.relative_position_bias_table", {config.num_relative_positions(), config.num_heads},
+             weights.relative_positions);
+  }
+
+  void attention(const std::string& prefix, BlockWeights& block) const {
+    const std::int64_t D = config.hidden_size;
+    linear(prefix + "qkv", {3 * D, D}, config.qkv_bias && config.key_bias, block.qkv);
+    if (!config.key_bias) tensor(prefix + "q_bias", {D}, block.q_bias);
+    if (!config.key_bias) tensor(prefix + "v_bias", {D}, block.v_bias);
+    if (config.qk_norm) norm(prefix + "q_norm", config.head_size(), block.q_norm);
+    if (config.qk_norm) norm(prefix + "k_norm", config.head_size(), block.k_norm);
+    if (config.relative_positions == RelativePositions::per_block ||
+        config.relative_positions == RelativePositions::both)
+      tensor(prefix + "relative_position_bias_table", {config.num_relative_positions(), config.num_heads},
+             block.relative_positions);
+    if (config.attn_norm) norm(prefix + "norm", D, block.attn_norm);
+    linear(prefix + "proj", {D, D}, true, block.proj);
   }
 
   void block(const std::string& prefix, BlockWeights& block) const {
     const std::int64_t D = config.hidden_size;
     const std::int64_t F = config.mlp_size;
     norm(prefix + "norm1", D, block.norm1);
-    linear(prefix + "attn.qkv", {3 * D, D}, config.qkv_bias, block.qkv);
-    if (config.qk_norm) norm(prefix + "attn.q_norm", config.head_size(), block.q_norm);
-    if (config.qk_norm) norm(prefix + "attn.k_norm", config.head_size(), block.k_norm);
-    linear(prefix + "attn.proj", {D, D}, true, block.proj);
+    attention(prefix + "attn.", block);
     if (config.layer_scale) tensor(prefix + "ls1.gamma", {D}, block.layer_scale1);
     norm(prefix + "norm2", D, block.norm2);
     linear(prefix + "mlp.fc1", {config.mlp == Mlp::gated ? 2 * F : F, D}, true, block.fc1);
+    if (config.mlp_norm) norm(prefix + "mlp.norm", F, block.mlp_norm);
     linear(prefix + "mlp.fc2", {D, F}, true, block.fc2);
     if (config.layer_scale) tensor(prefix + "ls2.gamma", {D}, block.layer_scale2);
   }

@@ -82,6 +82,8 @@ TEST_P(EveryTensor, MustHaveItsShape) {
 
 INSTANTIATE_TEST_SUITE_P(Families, EveryTensor,
                          testing::Values("hf_vit_base", "hf_dinov2_swiglu", "hf_dinov2_reg_larger",
+                                         "hf_vit_msn", "hf_deit_teacher", "hf_ijepa", "hf_clip",
+                                         "hf_beit_larger", "hf_dinov3_gated_nonsquare", "hf_siglip_model",
                                          "timm_vit_qk_norm", "timm_vit_reg4_gap", "timm_vit_map",
                                          "timm_deit_distilled"),
                          [](const auto& param) { return std::string(param.param); });

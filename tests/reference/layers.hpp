@@ -31,8 +31,10 @@ struct AttentionResult {
   Array context;  ///< [B, T, D]: heads side by side
 };
 
-/// q, k, v [B, T, D], head n in columns n d … (n + 1) d.
-AttentionResult attention(const Array& q, const Array& k, const Array& v, std::int64_t heads);
+/// q, k, v [B, T, D], head n in columns n d … (n + 1) d. `bias` [h, T, T], if not empty, is added to the
+/// scores.
+AttentionResult attention(const Array& q, const Array& k, const Array& v, std::int64_t heads,
+                          const Array& bias = {});
 
 /// Columns from … from + count of the last axis.
 Array columns(const Array& x, std::int64_t from, std::int64_t count);

@@ -1,5 +1,7 @@
 #include "tests/reference/network.hpp"
 
+#include <algorithm>
+
 #include "tests/reference/layers.hpp"
 #include "tests/reference/positions.hpp"
 
@@ -80,7 +82,29 @@ Array mlp(const ModelConfig& config, const Scope& weights, const Array& x, const
   } else {
     inner = activate(config.activation, std::move(inner));
   }
-  return weights.linear(weights.stored(std::move(inner)), name + ".fc2");
+  inner = weights.stored(std::move(inner));
+  if (name == "mlp" && config.mlp_norm)
+    inner = weights.layer_norm(inner, "mlp.norm", static_cast<double>(config.layer_norm_eps));
+  return weights.linear(inner, name + ".fc2");
+}
+
+/// [B, T, 3 D]: k without a bias where the config says so.
+Array project(const ModelConfig& config, const Scope& weights, const Array& x) {
+  if (config.key_bias) return weights.linear(x, "attn.qkv");
+  Array bias({3 * config.hidden_size});
+  const Array q = weights["attn.q_bias"];
+  const Array v = weights["attn.v_bias"];
+  std::copy(q.values.begin(), q.values.end(), bias.values.begin());
+  std::copy(v.values.begin(), v.values.end(), bias.values.end() - config.hidden_size);
+  return weights.stored(reference::linear(x, weights["attn.qkv.weight"], bias));
+}
+
+/// The tables of a block and of all blocks, added up; empty without either.
+Array relative_table(const Scope& weights) {
+  const Array own = weights["attn.relative_position_bias_table"];
+  const auto shared = weights.parameters.find("rel_pos_bias.relative_position_bias_table");
+  if (shared == weights.parameters.end()) return own;
+  return own.empty() ? shared->second : add(own, shared->second);
 }
 
 struct BlockResult {
@@ -88,14 +112,21 @@ struct BlockResult {
   Array x;
 };
 
-BlockResult block(const ModelConfig& config, const Scope& weights, Array x) {
+BlockResult block(const ModelConfig& config, const Scope& weights, Array x, Size2 grid) {
   const std::int64_t D = config.hidden_size;
   const double epsilon = static_cast<double>(config.layer_norm_eps);
-  const Array qkv = weights.linear(weights.layer_norm(x, "norm1", epsilon), "attn.qkv");
-  const Array q = norm_heads(config, weights, columns(qkv, 0, D), "attn.q_norm");
-  const Array k = norm_heads(config, weights, columns(qkv, D, D), "attn.k_norm");
-  AttentionResult heads = attention(q, k, columns(qkv, 2 * D, D), config.num_heads);
+  const Array qkv = project(config, weights, weights.layer_norm(x, "norm1", epsilon));
+  Array q = norm_heads(config, weights, columns(qkv, 0, D), "attn.q_norm");
+  Array k = norm_heads(config, weights, columns(qkv, D, D), "attn.k_norm");
+  if (config.rotary != RotaryEmbedding::none) {
+    q = weights.stored(rotated(config, q, grid));
+    k = weights.stored(rotated(config, k, grid));
+  }
+  const Array table = relative_table(weights);
+  const Array bias = table.empty() ? Array() : relative_bias(config, table, grid);
+  AttentionResult heads = attention(q, k, columns(qkv, 2 * D, D), config.num_heads, bias);
   heads = {weights.stored(std::move(heads.probs)), weights.stored(std::move(heads.context))};
+  if (config.attn_norm) heads.context = weights.layer_norm(heads.context, "attn.norm", epsilon);
   x = weights.stored(add(x, weights.layer_scale(weights.linear(heads.context, "attn.proj"), "ls1")));
   const Array fed = mlp(config, weights, weights.layer_norm(x, "norm2", epsilon), "mlp");
   x = weights.stored(add(x, weights.layer_scale(fed, "ls2")));
@@ -187,8 +218,10 @@ Stages forward(const ModelConfig& config, const Parameters& parameters, const Ar
   const Scope weights{parameters, rounding, ""};
   Stages stages;
   Array x = stages.embeddings = embeddings(config, weights, pixel_values);
+  const Size2 grid{pixel_values.dim(2) / config.patch_size.height,
+                   pixel_values.dim(3) / config.patch_size.width};
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
-    BlockResult result = block(config, weights.block(i), x);
+    BlockResult result = block(config, weights.block(i), x, grid);
     stages.attention_probs.push_back(std::move(result.probs));
     stages.blocks.push_back(x = std::move(result.x));
   }

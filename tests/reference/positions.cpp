@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <numbers>
 
 namespace vit::reference {
 namespace {
@@ -44,16 +46,25 @@ Array antialias_matrix(std::int64_t from, std::int64_t to) {
   return matrix;
 }
 
-}  // namespace
+/// The same for straight lines between neighbours.
+Array linear_matrix(std::int64_t from, std::int64_t to) {
+  Array matrix({to, from});
+  const double ratio = static_cast<double>(from) / static_cast<double>(to);
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double centre =
+        std::clamp((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0, static_cast<double>(from - 1));
+    for (std::int64_t j = 0; j < from; ++j)
+      matrix(i, j) = std::max(0.0, 1 - std::abs(static_cast<double>(j) - centre));
+  }
+  return matrix;
+}
 
-Array resample(PositionResampling rule, const Array& grid, Size2 to) {
+/// grid [H, W, D] by the matrices of its axes.
+Array apply(const Array& grid, const Array& rows, const Array& columns) {
   const std::int64_t D = grid.dim(2);
-  const auto matrix = rule == PositionResampling::bicubic_antialias ? antialias_matrix : interpolation_matrix;
-  const Array rows = matrix(grid.dim(0), to.height);
-  const Array columns = matrix(grid.dim(1), to.width);
-  Array result({to.height, to.width, D});
-  for (std::int64_t y = 0; y < to.height; ++y) {
-    for (std::int64_t x = 0; x < to.width; ++x) {
+  Array result({rows.dim(0), columns.dim(0), D});
+  for (std::int64_t y = 0; y < rows.dim(0); ++y) {
+    for (std::int64_t x = 0; x < columns.dim(0); ++x) {
       for (std::int64_t j = 0; j < grid.dim(0); ++j) {
         for (std::int64_t i = 0; i < grid.dim(1); ++i) {
           const double weight = rows(y, j) * columns(x, i);
@@ -64,6 +75,20 @@ Array resample(PositionResampling rule, const Array& grid, Size2 to) {
     }
   }
   return result;
+}
+
+double angle_of(const ModelConfig& config, std::int64_t i, std::int64_t n, std::int64_t reference) {
+  const auto at = static_cast<double>(i);
+  const auto size = static_cast<double>(n);
+  if (config.rotary == RotaryEmbedding::centred) return 2 * std::numbers::pi * (2 * (at + 0.5) / size - 1);
+  return at * (reference == 0 ? 1 : static_cast<double>(reference) / size);
+}
+
+}  // namespace
+
+Array resample(PositionResampling rule, const Array& grid, Size2 to) {
+  const auto matrix = rule == PositionResampling::bicubic_antialias ? antialias_matrix : interpolation_matrix;
+  return apply(grid, matrix(grid.dim(0), to.height), matrix(grid.dim(1), to.width));
 }
 
 Array positions(const ModelConfig& config, const Array& table, Size2 image) {
@@ -82,6 +107,63 @@ Array positions(const ModelConfig& config, const Array& table, Size2 image) {
   const Array resampled = from == to ? grid : resample(config.position_resampling, grid, to);
   std::copy(resampled.values.begin(), resampled.values.end(), result.values.begin() + prefix * D);
   return result;
+}
+
+Array rotated(const ModelConfig& config, const Array& x, Size2 grid) {
+  const std::int64_t d = config.hidden_size / config.num_heads;
+  const std::int64_t prefix = config.num_prefix_tokens();
+  Array y = x;
+  for (std::int64_t b = 0; b < x.dim(0); ++b) {
+    for (std::int64_t n = 0; n < grid.height * grid.width; ++n) {
+      for (std::int64_t i = 0; i < x.dim(2) / 2; ++i) {
+        const std::int64_t head = i / (d / 2);
+        const std::int64_t pair = i % (d / 2);
+        const bool row = pair < d / 4;
+        const double angle = (row ? angle_of(config, n / grid.width, grid.height, config.rotary_grid.height)
+                                  : angle_of(config, n % grid.width, grid.width, config.rotary_grid.width)) *
+                             std::pow(config.rotary_theta,
+                                      -4.0 * static_cast<double>(pair % (d / 4)) / static_cast<double>(d));
+        const bool halves = config.rotary_layout == RotaryLayout::halves;
+        const std::int64_t first = head * d + (halves ? pair : 2 * pair);
+        const std::int64_t second = first + (halves ? d / 2 : 1);
+        const std::complex<double> turned =
+            std::complex(x(b, prefix + n, first), x(b, prefix + n, second)) * std::polar(1.0, angle);
+        y(b, prefix + n, first) = turned.real();
+        y(b, prefix + n, second) = turned.imag();
+      }
+    }
+  }
+  return y;
+}
+
+Array relative_bias(const ModelConfig& config, const Array& table, Size2 grid) {
+  const Size2 own{config.image_size.height / config.patch_size.height,
+                  config.image_size.width / config.patch_size.width};
+  const std::int64_t h = table.dim(1);
+  const Size2 to{2 * grid.height - 1, 2 * grid.width - 1};
+  Array distances({2 * own.width - 1, 2 * own.height - 1, h},
+                  {table.values.begin(), table.values.end() - 3 * h});
+  if (config.relative_resampling == RelativeResampling::bilinear) {
+    distances = apply(distances, linear_matrix(distances.dim(0), to.height),
+                      linear_matrix(distances.dim(1), to.width));
+  }
+  const std::int64_t T = 1 + grid.height * grid.width;
+  Array bias({h, T, T});
+  for (std::int64_t head = 0; head < h; ++head) {
+    const auto of_class = [&](std::int64_t i) { return table(table.dim(0) - 3 + i, head); };
+    for (std::int64_t q = 0; q < T; ++q) {
+      for (std::int64_t k = 0; k < T; ++k) {
+        const std::int64_t dy = (q - 1) / grid.width - (k - 1) / grid.width;
+        const std::int64_t dx = (q - 1) % grid.width - (k - 1) % grid.width;
+        const std::int64_t row = (dy + grid.height - 1) * to.width + dx + grid.width - 1;
+        bias(head, q, k) = q == 0 && k == 0 ? of_class(2)
+                           : q == 0         ? of_class(0)
+                           : k == 0         ? of_class(1)
+                                            : distances.values[static_cast<std::size_t>(row * h + head)];
+      }
+    }
+  }
+  return bias;
 }
 
 }  // namespace vit::reference

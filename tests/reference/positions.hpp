@@ -17,4 +17,13 @@ Array resample(PositionResampling rule, const Array& grid, Size2 to);
 /// zeros for prefix tokens that have no row.
 Array positions(const ModelConfig& config, const Array& table, Size2 image);
 
+/// x [B, T, D], patches behind `prefix` tokens: every pair of numbers of every head as the complex number a +
+/// i b times e^(i angle), the angle as RotaryEmbedding says.
+Array rotated(const ModelConfig& config, const Array& x, Size2 grid);
+
+/// What is added to the scores [h, T, T]: row (q − k) of the table for the patches q and k, the last three
+/// rows for class token to patch, patch to class token, class token to itself. The table is resampled as
+/// transformers does.
+Array relative_bias(const ModelConfig& config, const Array& table, Size2 grid);
+
 }  // namespace vit::reference

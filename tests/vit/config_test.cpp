@@ -105,6 +105,27 @@ INSTANTIATE_TEST_SUITE_P(
                   c.pooling = Pooling::mean;
                 },
                 {"distillation head", "pooling cls"}},
+        Refusal{"rotary_of_odd_heads",
+                [](auto& c) {
+                  c.num_heads = 128;
+                  c.rotary = RotaryEmbedding::centred;
+                },
+                {"rotary centred", "multiple of 4"}},
+        Refusal{"rotary_theta_0",
+                [](auto& c) {
+                  c.rotary_theta = 0;
+                  c.rotary = RotaryEmbedding::indexed;
+                },
+                {"rotary indexed", "theta"}},
+        Refusal{"relative_behind_registers",
+                [](auto& c) {
+                  c.num_registers = 1;
+                  c.relative_positions = RelativePositions::shared;
+                },
+                {"relative_positions shared", "class token"}},
+        Refusal{"key_bias_false_without_any",
+                [](auto& c) { c.qkv_bias = c.key_bias = false; },
+                {"key_bias", "qkv_bias"}},
         Refusal{"norm_of_two_vectors",
                 [](auto& c) {
                   c.pooling = Pooling::cls_and_mean;
@@ -131,6 +152,17 @@ TEST(ModelConfig, AcceptsItsExtremes) {
   config.num_channels = config.hidden_size = config.num_heads = config.mlp_size = config.num_layers = 1;
   config.layer_norm_eps = 0;
   config.validate();
+}
+
+TEST(ModelConfig, RelativePositionsThatAreNotResampledFitOneGrid) {
+  ModelConfig config;
+  config.relative_positions = RelativePositions::per_block;
+  EXPECT_EQ(config.num_relative_positions(), 27 * 27 + 3);
+  config.validate_image({224, 224});
+  config.validate_image({230, 224});
+  EXPECT_THROW(config.validate_image({240, 224}), Error);
+  config.relative_resampling = RelativeResampling::bilinear;
+  config.validate_image({240, 224});
 }
 
 TEST(ModelConfig, RefusesImagesThatDoNotFit) {

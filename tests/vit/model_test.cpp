@@ -46,8 +46,15 @@ ModelConfig with_attention_pooling() {
   return config;
 }
 
+ModelConfig with_relative_positions() {
+  ModelConfig config = network_case("relative_both_not_square").config;
+  config.key_bias = false;
+  config.attn_norm = config.mlp_norm = true;
+  return config;
+}
+
 TEST(Model, NeedsEveryTensorOfTheTable) {
-  for (const ModelConfig& config : {with_everything(), with_attention_pooling()}) {
+  for (const ModelConfig& config : {with_everything(), with_attention_pooling(), with_relative_positions()}) {
     for (const TensorSpec& missing : tensor_table(config)) {
       Weights weights = complete(config);
       for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
@@ -61,7 +68,7 @@ TEST(Model, NeedsEveryTensorOfTheTable) {
 }
 
 TEST(Model, NeedsEveryTensorInItsShape) {
-  for (const ModelConfig& config : {with_everything(), with_attention_pooling()}) {
+  for (const ModelConfig& config : {with_everything(), with_attention_pooling(), with_relative_positions()}) {
     for (const TensorSpec& wrong : tensor_table(config)) {
       Weights weights = complete(config);
       for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
@@ -96,6 +103,21 @@ TEST(Model, RefusesTensorsThatTheConfigDenies) {
                   }),
                   "head.weight");
   expect_contains(without([](auto& c) { c.num_layers = 1; }), "2 blocks, expected 1");
+
+  const auto without_relative = [&](const std::function<void(ModelConfig&)>& deny) {
+    ModelConfig less = with_relative_positions();
+    deny(less);
+    return refusal(less, complete(with_relative_positions()));
+  };
+  expect_contains(without_relative([](auto& c) { c.mlp_norm = false; }), "blocks.0.mlp.norm.weight");
+  expect_contains(without_relative([](auto& c) { c.attn_norm = false; }), "blocks.0.attn.norm.weight");
+  expect_contains(without_relative([](auto& c) { c.relative_positions = RelativePositions::shared; }),
+                  "blocks.0.attn.relative_position_bias_table");
+  expect_contains(without_relative([](auto& c) { c.relative_positions = RelativePositions::per_block; }),
+                  "rel_pos_bias.relative_position_bias_table");
+  expect_contains(without_relative([](auto& c) { c.qkv_bias = c.key_bias = true; }),
+                  "blocks.0.attn.qkv.bias is missing");
+  expect_contains(without([](auto& c) { c.key_bias = false; }), "blocks.0.attn.q_bias is missing");
 }
 
 TEST(Model, ValidatesItsConfig) {

@@ -255,6 +255,59 @@ void add_norms_and_pooling(Cases& cases) {
   }));
 }
 
+void add_positions_in_attention(Cases& cases) {
+  cases.push_back(changed("rotary", [](auto& c, auto& m) {
+    m.position_embedding = PositionEmbedding::none;
+    m.rotary = RotaryEmbedding::centred;
+    m.num_registers = 2;
+    m.key_bias = false;
+    c.image = {40, 56};
+    c.batch = 2;
+  }));
+  cases.push_back(changed("rotary_adjacent", [](auto& c, auto& m) {
+    set_width(m, 48, 3, 20);
+    m.rotary = RotaryEmbedding::indexed;
+    m.rotary_layout = RotaryLayout::adjacent;
+    m.rotary_theta = 10000;
+    m.rotary_grid = {5, 4};
+    c.batch = 2;
+  }));
+  cases.push_back(changed("rotary_own_grid", [](auto&, auto& m) {
+    m.rotary = RotaryEmbedding::indexed;
+    m.qk_norm = true;
+    m.class_token = false;
+    m.pooling = Pooling::mean;
+  }));
+  cases.push_back(changed("relative_per_block", [](auto& c, auto& m) {
+    m.position_embedding = PositionEmbedding::none;
+    m.relative_positions = RelativePositions::per_block;
+    m.key_bias = false;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("relative_shared", [](auto& c, auto& m) {
+    m.relative_positions = RelativePositions::shared;
+    m.relative_resampling = RelativeResampling::bilinear;
+    c.image = {40, 56};
+  }));
+  cases.push_back(changed("relative_both_not_square", [](auto&, auto& m) {
+    m.image_size = {24, 40};
+    m.relative_positions = RelativePositions::both;
+  }));
+  cases.push_back(changed("relative_several_tiles", [](auto& c, auto& m) {
+    m.image_size = {37, 31};
+    m.patch_size = {1, 1};
+    m.num_channels = m.num_layers = 1;
+    set_width(m, 12, 2, 16);
+    m.relative_positions = RelativePositions::per_block;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("inner_norms", [](auto& c, auto& m) {
+    m.attn_norm = m.mlp_norm = true;
+    m.mlp = Mlp::gated;
+    c.batch = 2;
+  }));
+}
+
 /// Standard deviation and mean of a tensor of that name.
 struct Distribution {
   double sigma;
@@ -268,7 +321,8 @@ Distribution distribution(const NetworkCase& c, const TensorSpec& spec) {
   if (name == "attn_pool.latent") return {1};
   if (name == "patch_embed.proj.weight") return {c.embedding_sigma / std::sqrt(fan_in)};
   if (name == "patch_embed.proj.bias") return {c.embedding_sigma};
-  if (name.ends_with(".bias")) return {0.3};
+  if (name.ends_with(".bias") || name.ends_with("_bias")) return {0.3};
+  if (name.ends_with("relative_position_bias_table")) return {1};
   if (name.ends_with("qkv.weight") || name == "attn_pool.q.weight" || name == "attn_pool.kv.weight")
     return {2 / std::sqrt(fan_in)};
   if (name.ends_with("fc1.weight")) return {c.mlp_gain * 2 / std::sqrt(fan_in)};
@@ -293,6 +347,7 @@ const std::vector<NetworkCase>& network_cases() {
     add_other_image_sizes(cases);
     add_tokens(cases);
     add_norms_and_pooling(cases);
+    add_positions_in_attention(cases);
     return cases;
   }();
   return all;

@@ -53,12 +53,13 @@ TEST_P(SessionAllocations, OneThatIsPlantedIsSeen) {
   EXPECT_GT(count.ours(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SessionAllocations,
-                         testing::ValuesIn(network_cases(
-                             {"small", "5_heads_of_7", "several_tiles", "pooler", "positions_up",
-                              "cls_and_mean", "layer_scale", "registers", "distillation_head", "qk_norm",
-                              "pre_norm", "mean_normed_after", "gated_mlp", "attention_pooling"})),
-                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(
+    All, SessionAllocations,
+    testing::ValuesIn(network_cases({"small", "5_heads_of_7", "several_tiles", "pooler", "positions_up",
+                                     "cls_and_mean", "layer_scale", "registers", "distillation_head",
+                                     "qk_norm", "pre_norm", "mean_normed_after", "gated_mlp",
+                                     "attention_pooling", "rotary", "relative_shared", "inner_norms"})),
+    testing::PrintToStringParamName());
 
 TEST(SessionAllocationsWithMaps, TheSecondForwardMakesNone) {
   const NetworkCase& c = network_case("batch_3");

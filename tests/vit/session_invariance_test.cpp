@@ -108,12 +108,12 @@ TEST_P(SessionInvariance, WhatRanBeforeAndWhoLooksOn) {
   EXPECT_FALSE(same_bits(first.view(), between.view()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SessionInvariance,
-                         testing::ValuesIn(network_cases({"small", "5_heads_of_7", "6_heads_of_64",
-                                                          "several_tiles", "prime_width", "positions_up",
-                                                          "registers_alone", "qk_norm", "gated_mlp",
-                                                          "attention_pooling"})),
-                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(
+    All, SessionInvariance,
+    testing::ValuesIn(network_cases({"small", "5_heads_of_7", "6_heads_of_64", "several_tiles", "prime_width",
+                                     "positions_up", "registers_alone", "qk_norm", "gated_mlp",
+                                     "attention_pooling", "rotary", "relative_several_tiles"})),
+    testing::PrintToStringParamName());
 
 TEST(SessionSharing, TwoThreadsOnOneModel) {
   const NetworkCase& c = network_case("6_heads_of_64");

@@ -91,6 +91,12 @@ const std::vector<Mistake> kMistakes{
      [](auto& m) { m.position_resampling = PositionResampling::bicubic_antialias; }},
     {"q_and_k_as_they_are", "qk_norm", [](auto& m) { m.qk_norm = false; }},
     {"no_norm_before_the_blocks", "pre_norm", [](auto& m) { m.pre_norm = false; }},
+    {"adjacent_pairs_for_halves", "rotary", [](auto& m) { m.rotary_layout = RotaryLayout::adjacent; }},
+    {"halves_for_adjacent_pairs", "rotary_adjacent", [](auto& m) { m.rotary_layout = RotaryLayout::halves; }},
+    {"theta_9900_for_10000", "rotary_adjacent", [](auto& m) { m.rotary_theta = 9900; }},
+    {"its_own_grid_for_another", "rotary_adjacent", [](auto& m) { m.rotary_grid = {}; }},
+    {"no_norm_in_the_mlp", "inner_norms", [](auto& m) { m.mlp_norm = false; }},
+    {"no_norm_behind_attention", "inner_norms", [](auto& m) { m.attn_norm = false; }},
     {"one_head_for_two", "distillation_head", [](auto& m) { m.distillation = Distillation::token; }},
     {"tanh_for_relu_in_the_pooler", "pooler_relu", [](auto& m) { m.pooler_activation = Activation::tanh; }},
 };

@@ -29,7 +29,8 @@ struct TileShape {
 struct Tile {
   Tile(Context& context, const AttentionShape& s, const TileShape& t);
 
-  void run(const float* q, const float* k, const float* v, float* scores, float* context);
+  void score_keys(const float* q_data, const float* k_data, float* scores);    // scores = q kᵀ
+  void weigh_values(const float* v_data, float* scores, float* context_data);  // context = softmax(scores) v
 
   dnnl::memory::desc q_md, k_md, v_md, scores_md, context_md;
   Primitive score;
@@ -68,13 +69,17 @@ Tile::Tile(Context& context, const AttentionShape& s, const TileShape& t)
       p(unbound(scores_md)),
       c(unbound(context_md)) {}
 
-void Tile::run(const float* q_data, const float* k_data, const float* v_data, float* scores, float* context) {
+void Tile::score_keys(const float* q_data, const float* k_data, float* scores) {
   bind(q, q_data);
   bind(k, k_data);
+  bind(p, scores);
+  score.execute({{DNNL_ARG_SRC, q.get()}, {DNNL_ARG_WEIGHTS, k.get()}, {DNNL_ARG_DST, p.get()}});
+}
+
+void Tile::weigh_values(const float* v_data, float* scores, float* context_data) {
   bind(v, v_data);
   bind(p, scores);
-  bind(c, context);
-  score.execute({{DNNL_ARG_SRC, q.get()}, {DNNL_ARG_WEIGHTS, k.get()}, {DNNL_ARG_DST, p.get()}});
+  bind(c, context_data);
   softmax.execute({{DNNL_ARG_SRC, p.get()}, {DNNL_ARG_DST, p.get()}});
   weigh.execute({{DNNL_ARG_SRC, p.get()}, {DNNL_ARG_WEIGHTS, v.get()}, {DNNL_ARG_DST, c.get()}});
 }
@@ -110,14 +115,16 @@ std::int64_t Attention::scores_size() const {
   return impl_->shape.heads * impl_->rows * impl_->shape.tokens;
 }
 
-void Attention::run(const float* qkv, float* scores, float* context) {
+void Attention::run(const float* qkv, float* scores, float* context, const RelativeBias* bias) {
   const AttentionShape& s = impl_->shape;
   const std::int64_t D = s.heads * s.head_size;
   const float* k = qkv + D;
   const float* v = qkv + 2 * D;
   for (std::int64_t row = 0; row < s.tokens; row += impl_->rows) {
     Tile& tile = row + impl_->rows <= s.tokens ? impl_->tile : *impl_->rest;
-    tile.run(qkv + row * 3 * D, k, v, scores, context + row * D);
+    tile.score_keys(qkv + row * 3 * D, k, scores);
+    if (bias != nullptr) bias->add_to(scores, row, std::min(impl_->rows, s.tokens - row));
+    tile.weigh_values(v, scores, context + row * D);
   }
 }
 
@@ -142,7 +149,8 @@ LatentAttention::~LatentAttention() = default;
 LatentAttention::LatentAttention(LatentAttention&&) noexcept = default;
 
 void LatentAttention::run(const float* q, const float* kv, float* scores, float* context) {
-  impl_->tile.run(q, kv, kv + impl_->D, scores, context);
+  impl_->tile.score_keys(q, kv, scores);
+  impl_->tile.weigh_values(kv + impl_->D, scores, context);
 }
 
 }  // namespace vit::backend

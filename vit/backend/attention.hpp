@@ -1,4 +1,4 @@
-// context = softmax(q kᵀ) v for every head, read in place from the qkv buffer
+// context = softmax(q kᵀ + bias) v for every head, read in place from the qkv buffer
 // (Vaswani et al. 2017, arXiv:1706.03762, equation 1; 1/√d is folded into the weights of q).
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "vit/backend/context.hpp"
+#include "vit/backend/relative_bias.hpp"
 
 namespace vit::backend {
 
@@ -30,8 +31,8 @@ class Attention {
   /// Floats of the `scores` buffer that run() works in.
   std::int64_t scores_size() const;
 
-  /// qkv [T, 3, h, d], context [T, h, d], both dense.
-  void run(const float* qkv, float* scores, float* context);
+  /// qkv [T, 3, h, d], context [T, h, d], both dense. `bias`, if not null, is added to the scores.
+  void run(const float* qkv, float* scores, float* context, const RelativeBias* bias = nullptr);
 
   /// Kernels in the order that they run.
   std::vector<std::string> kernels() const;

@@ -12,7 +12,9 @@ import sys
 MODELS = ["hf_vit_base", "hf_vit_v5_names", "hf_vit_sharded", "hf_vit_fp16", "hf_vit_bf16", "hf_vit_model_pooler_relu",
           "hf_vit_odd_dims", "hf_vit_nonsquare_patch", "hf_vit_labels_unordered", "hf_vit_interp_nonsquare",
           "hf_dinov2_larger", "hf_dinov2_model", "hf_dinov2_swiglu", "hf_dinov2_reg_larger", "timm_vit_qk_norm",
-          "timm_vit_reg4_gap", "timm_vit_map", "timm_vit_clip_quickgelu", "timm_vit_dynamic_down", "timm_deit_distilled"]
+          "timm_vit_reg4_gap", "timm_vit_map", "timm_vit_clip_quickgelu", "timm_vit_dynamic_down", "timm_deit_distilled",
+          "hf_vit_msn", "hf_deit_teacher", "hf_ijepa", "hf_clip", "hf_siglip_model", "hf_beit_larger",
+          "hf_dinov3_gated_nonsquare"]
 
 
 def wanted(model, name):

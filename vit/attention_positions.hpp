@@ -1,0 +1,31 @@
+// Positions that attention itself looks at, for one image size. Internal to vit/.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "vit/backend/relative_bias.hpp"
+#include "vit/backend/rotary.hpp"
+#include "vit/config.hpp"
+#include "vit/packed_model.hpp"
+
+namespace vit {
+
+struct AttentionPositions {
+  AttentionPositions(const ModelConfig& config, const Model::Packed& weights, Size2 image);
+
+  std::optional<backend::RotaryTable> rotary;
+  std::vector<backend::RelativeBias> relative;  ///< one for each block, or none
+
+  const backend::RelativeBias* relative_of(std::int64_t block) const {
+    return relative.empty() ? nullptr : &relative[static_cast<std::size_t>(block)];
+  }
+};
+
+/// Angles of the patches of a grid, rows first: see RotaryEmbedding.
+backend::RotaryTable rotary_table(const ModelConfig& config, Size2 grid);
+
+/// A table of relative positions [… + 3, h] of config.image_size for another grid, by the config's rule.
+Tensor resample_relative_positions(const ModelConfig& config, const Tensor& table, Size2 grid);
+
+}  // namespace vit
