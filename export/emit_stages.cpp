@@ -161,7 +161,7 @@ std::string VitEmitter::attention_pool(const std::string& x) {
   const std::string kt = transpose(module + "/k", split_heads(module + "/k", k), {0, 2, 3, 1});
   const std::string values = linear(module + "/v", x, "attn_pool.v", pool.kv.rows(D, D));
   const std::string v = transpose(module + "/v", split_heads(module + "/v", values), {0, 2, 1, 3});
-  const std::string probs = attention_probs(module, q, kt);
+  const std::string probs = softmax(module, scaled_scores(module, q, kt));
   const std::string context = merge_heads(module, builder_.node(module + "/context", "MatMul", {probs, v}));
   const std::string pooled =
       token(linear(module + "/proj", context, "attn_pool.proj", pool.proj), 0);  // [batch, D]

@@ -69,6 +69,12 @@ std::string GraphBuilder::index(std::int64_t value) {
   return shared_ints({value}, true);
 }
 
+std::string GraphBuilder::named_ints(const std::string& name, const Shape& shape,
+                                     std::vector<std::int64_t> values) {
+  if (graph_.find_initializer(name) != nullptr) return name;
+  return initializer(name, ElementType::i64, shape, copy_of(std::move(values)));
+}
+
 std::string GraphBuilder::zeros(const Shape& shape) {
   std::string& known = zeros_[shape];
   if (known.empty()) {

@@ -36,6 +36,8 @@ class GraphBuilder {
   /// An int64 vector, or a rank-0 number, shared by value.
   std::string ints(std::vector<std::int64_t> values);
   std::string index(std::int64_t value);
+  /// The same by a name of its own, which says what they are; shared by name.
+  std::string named_ints(const std::string& name, const Shape& shape, std::vector<std::int64_t> values);
   /// f32 zeros, shared by shape.
   std::string zeros(const Shape& shape);
   /// Zeros of 8 bits, shared by shape: the zero points of symmetric rounding.

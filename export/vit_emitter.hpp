@@ -34,8 +34,11 @@ class VitEmitter {
   std::string attention(const std::string& name, const std::string& x, std::int64_t index);
   std::vector<std::string> projections(const std::string& name, const std::string& x,
                                        const BlockWeights& weights);
-  std::string softmax_attention(const std::string& module, const std::vector<std::string>& heads,
+  std::vector<std::string> prepared_heads(const std::string& name, const std::vector<std::string>& qkv,
+                                          const BlockWeights& weights);
+  std::string softmax_attention(const std::string& name, const std::vector<std::string>& heads,
                                 std::int64_t index);
+  std::string gated(const std::string& name, const std::string& x, const BlockWeights& weights);
   std::string mlp(const std::string& name, const std::string& x, const BlockWeights& weights);
   std::string add_branch(const std::string& module, const std::string& x, const std::string& branch,
                          const std::string& gamma_name, const WeightView& gamma);
@@ -44,8 +47,16 @@ class VitEmitter {
   std::string transpose(const std::string& module, const std::string& x, std::vector<std::int64_t> perm);
   /// [batch, h, tokens, d] -> [batch, tokens, D]
   std::string merge_heads(const std::string& module, const std::string& x);
-  /// softmax(q kᵀ / √d), of q [batch, h, tokens, d] and kᵀ [batch, h, d, tokens]
-  std::string attention_probs(const std::string& module, const std::string& q, const std::string& kt);
+  /// q kᵀ / √d, of q [batch, h, tokens, d] and kᵀ [batch, h, d, tokens]
+  std::string scaled_scores(const std::string& module, const std::string& q, const std::string& kt);
+  std::string softmax(const std::string& module, const std::string& x);
+
+  // Positions within attention: emit_positions.cpp
+  /// Heads [batch, T, h, d], turned by the angles of their tokens.
+  std::string rotated(const std::string& module, const std::string& heads);
+  /// What is added to a block's scores [batch, h, T, T].
+  std::string relative_bias(const std::string& name, std::int64_t index);
+  std::string gathered_positions(const std::string& name, const Tensor& table);
 
   // Parts of the head: emit_stages.cpp
   std::string pool(const std::string& x);
@@ -95,6 +106,9 @@ class VitEmitter {
   GraphBuilder builder_;
   Dim batch_;
   std::map<std::string, std::string> rounded_;  ///< value -> its bytes
+  std::string shared_relative_bias_;            ///< of all blocks, once it is there
+  std::string rotary_cosines_;                  ///< likewise
+  std::string rotary_sines_;
 };
 
 }  // namespace vit::exporter

@@ -53,6 +53,15 @@ backend::RotaryTable rotary_table(const ModelConfig& config, Size2 grid) {
   return table;
 }
 
+Tensor relative_table(const WeightView& own, const WeightView& shared) {
+  if (own.empty()) return shared.empty() ? Tensor() : shared.to_tensor();
+  Tensor table = own.to_tensor();
+  if (shared.empty()) return table;
+  const Tensor more = shared.to_tensor();
+  for (std::int64_t i = 0; i < table.size(); ++i) table.data()[i] += more.data()[i];
+  return table;
+}
+
 // transformers' BEiT takes the table for one of [2 columns − 1, 2 rows − 1] numbers, which matters where the
 // grid it was made for is not square; the reference is followed.
 Tensor resample_relative_positions(const ModelConfig& config, const Tensor& table, Size2 grid) {

@@ -1,4 +1,5 @@
-// Positions that attention itself looks at, for one image size. Internal to vit/.
+// Positions that attention itself looks at, for one image size. Internal; the exporter writes the same
+// tables.
 #pragma once
 
 #include <optional>
@@ -8,6 +9,7 @@
 #include "vit/backend/rotary.hpp"
 #include "vit/config.hpp"
 #include "vit/packed_model.hpp"
+#include "vit/weights.hpp"
 
 namespace vit {
 
@@ -24,6 +26,10 @@ struct AttentionPositions {
 
 /// Angles of the patches of a grid, rows first: see RotaryEmbedding.
 backend::RotaryTable rotary_table(const ModelConfig& config, Size2 grid);
+
+/// The block's own table of relative positions, the shared one, or their sum (resampling is linear); either
+/// may be empty.
+Tensor relative_table(const WeightView& own, const WeightView& shared);
 
 /// A table of relative positions [… + 3, h] of config.image_size for another grid, by the config's rule.
 Tensor resample_relative_positions(const ModelConfig& config, const Tensor& table, Size2 grid);

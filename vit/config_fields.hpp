@@ -10,9 +10,10 @@ namespace vit {
 template <class Config, class Visit>
 void for_each_field(Config& config, Visit&& visit) {
   auto& [image_size, patch_size, num_channels, hidden_size, num_layers, num_heads, mlp_size, activation,
-         layer_norm_eps, patch_bias, qkv_bias, qk_norm, layer_scale, mlp, class_token, distillation,
-         num_registers, position_embedding, position_resampling, pre_norm, final_norm, pooling, num_classes,
-         pooler_size, pooler_activation] = config;
+         layer_norm_eps, patch_bias, qkv_bias, key_bias, qk_norm, attn_norm, layer_scale, mlp, mlp_norm,
+         class_token, distillation, num_registers, position_embedding, position_resampling, rotary,
+         rotary_layout, rotary_theta, rotary_grid, relative_positions, relative_resampling, pre_norm,
+         final_norm, pooling, num_classes, pooler_size, pooler_activation] = config;
   visit("image_size", image_size);
   visit("patch_size", patch_size);
   visit("num_channels", num_channels);
@@ -24,14 +25,23 @@ void for_each_field(Config& config, Visit&& visit) {
   visit("layer_norm_eps", layer_norm_eps);
   visit("patch_bias", patch_bias);
   visit("qkv_bias", qkv_bias);
+  visit("key_bias", key_bias);
   visit("qk_norm", qk_norm);
+  visit("attn_norm", attn_norm);
   visit("layer_scale", layer_scale);
   visit("mlp", mlp);
+  visit("mlp_norm", mlp_norm);
   visit("class_token", class_token);
   visit("distillation", distillation);
   visit("num_registers", num_registers);
   visit("position_embedding", position_embedding);
   visit("position_resampling", position_resampling);
+  visit("rotary", rotary);
+  visit("rotary_layout", rotary_layout);
+  visit("rotary_theta", rotary_theta);
+  visit("rotary_grid", rotary_grid);
+  visit("relative_positions", relative_positions);
+  visit("relative_resampling", relative_resampling);
   visit("pre_norm", pre_norm);
   visit("final_norm", final_norm);
   visit("pooling", pooling);

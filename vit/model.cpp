@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "vit/attention_positions.hpp"
 #include "vit/backend/context.hpp"
 #include "vit/error.hpp"
 #include "vit/packed_model.hpp"
@@ -88,16 +89,6 @@ backend::PackedLinear pack_qkv(const ModelConfig& config, const BlockWeights& bl
   return {LinearWeights{block.qkv.weight, view}, rows, query_scale(config)};
 }
 
-/// The block's own table, the shared one, or their sum: resampling is linear.
-Tensor relative_positions(const WeightView& own, const WeightView& shared) {
-  if (own.empty()) return shared.empty() ? Tensor() : shared.to_tensor();
-  Tensor table = own.to_tensor();
-  if (shared.empty()) return table;
-  const Tensor more = shared.to_tensor();
-  for (std::int64_t i = 0; i < table.size(); ++i) table.data()[i] += more.data()[i];
-  return table;
-}
-
 PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block,
                        const WeightView& shared_positions, std::int64_t rows) {
   using backend::NormParameters;
@@ -108,7 +99,7 @@ PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block,
                      .qkv = pack_qkv(config, block, rows),
                      .q_norm = {},
                      .k_norm = {},
-                     .relative_positions = relative_positions(block.relative_positions, shared_positions),
+                     .relative_positions = relative_table(block.relative_positions, shared_positions),
                      .attn_norm = {},
                      .proj = PackedLinear(block.proj, rows, layer_scale(block.layer_scale1)),
                      .norm2 = NormParameters(block.norm2),
