@@ -43,6 +43,8 @@ Json config_json(const ModelConfig& c) {
           {"rotary", to_string(c.rotary)},
           {"rotary_layout", c.rotary == RotaryEmbedding::none ? Json() : Json(to_string(c.rotary_layout))},
           {"rotary_theta", c.rotary == RotaryEmbedding::none ? Json() : Json(c.rotary_theta)},
+          {"rotary_order", c.rotary == RotaryEmbedding::none ? Json() : Json(to_string(c.rotary_order))},
+          {"rotary_offset", c.rotary == RotaryEmbedding::none ? Json() : Json(c.rotary_offset)},
           {"relative_positions", to_string(c.relative_positions)},
           {"pre_norm", c.pre_norm},
           {"final_norm", to_string(c.final_norm)},

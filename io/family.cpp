@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "io/timm_common.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
@@ -29,7 +30,8 @@ std::span<const Family* const> families() {
   static const std::array list{&hf_vit_family(),    &hf_dinov2_family(), &hf_dinov2_registers_family(),
                                &hf_dinov3_family(), &hf_beit_family(),   &hf_vit_msn_family(),
                                &hf_deit_family(),   &hf_ijepa_family(),  &hf_clip_family(),
-                               &hf_siglip_family(), &timm_vit_family()};
+                               &hf_siglip_family(), &timm_vit_family(),  &timm_beit_family(),
+                               &timm_eva_family()};
   return list;
 }
 
@@ -49,7 +51,7 @@ const Family& select_family(const ConfigReader& config) {
         return *family;
     }
   }
-  if (config.find_text("architecture")) return timm_vit_family();
+  if (config.find_text("architecture")) return select_timm_family(config);
   if (!architectures.empty()) {
     config.fail(ErrorCode::model_unsupported,
                 fmt::format("the architecture \"{}\" is not supported; supported model_type: {}",

@@ -54,6 +54,8 @@ const Family& hf_ijepa_family();
 const Family& hf_clip_family();
 const Family& hf_siglip_family();
 const Family& timm_vit_family();
+const Family& timm_beit_family();
+const Family& timm_eva_family();
 
 /// All of them, in the order in which they are asked.
 std::span<const Family* const> families();

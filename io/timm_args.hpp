@@ -39,6 +39,9 @@ class TimmArgs {
   /// Whether anything but None, False, 0 and "" is given.
   bool is_set(std::string_view key);
 
+  /// Whether anything but None is given.
+  bool is_given(std::string_view key) { return find(key).value != nullptr; }
+
   /// Error(model_unsupported) if the argument is set.
   void refuse(std::string_view key);
   /// Nothing depends on these when a network only runs.

@@ -9,7 +9,7 @@ namespace {
 
 /// The angle of row (or column) i of n, but for the frequency.
 double turn(const ModelConfig& config, std::int64_t i, std::int64_t n, std::int64_t reference) {
-  const auto at = static_cast<double>(i);
+  const double at = static_cast<double>(i) + config.rotary_offset;
   const auto size = static_cast<double>(n);
   if (config.rotary == RotaryEmbedding::centred) return 2 * std::numbers::pi * (2 * (at + 0.5) / size - 1);
   return reference == 0 ? at : at / size * static_cast<double>(reference);
@@ -40,7 +40,7 @@ backend::RotaryTable rotary_table(const ModelConfig& config, Size2 grid) {
   for (std::int64_t y = 0; y < grid.height; ++y) {
     for (std::int64_t x = 0; x < grid.width; ++x) {
       for (std::int64_t pair = 0; pair < 2 * quarter; ++pair) {
-        const bool row = pair < quarter;
+        const bool row = (pair < quarter) == (config.rotary_order == RotaryOrder::rows_first);
         const double exponent = static_cast<double>(pair % quarter) / static_cast<double>(quarter);
         const double angle = (row ? turn(config, y, grid.height, config.rotary_grid.height)
                                   : turn(config, x, grid.width, config.rotary_grid.width)) /

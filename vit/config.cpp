@@ -41,6 +41,7 @@ void check_parts(const ModelConfig& config) {
          "a head size that is a multiple of 4");
     need(std::isfinite(config.rotary_theta) && config.rotary_theta > 0, "rotary", to_string(config.rotary),
          "a theta above 0");
+    need(std::isfinite(config.rotary_offset), "rotary", to_string(config.rotary), "a finite offset");
     const bool own_grid = config.rotary_grid == Size2{};
     need(own_grid || (config.rotary_grid.height > 0 && config.rotary_grid.width > 0), "rotary",
          to_string(config.rotary), "a reference grid of 1 and more");
@@ -173,6 +174,16 @@ std::string_view to_string(RotaryLayout layout) {
       return "halves";
     case RotaryLayout::adjacent:
       return "adjacent";
+  }
+  return "?";
+}
+
+std::string_view to_string(RotaryOrder order) {
+  switch (order) {
+    case RotaryOrder::rows_first:
+      return "rows_first";
+    case RotaryOrder::columns_first:
+      return "columns_first";
   }
   return "?";
 }

@@ -83,7 +83,7 @@ enum class RotaryEmbedding {
   none,
   centred,  ///< angle 2π f (2 (i + 1/2)/n − 1) in row i of n (DINOv3)
   indexed,  ///< angle f i r/n, r of ModelConfig::rotary_grid (EVA-02)
-};
+};          // i counts from ModelConfig::rotary_offset
 
 std::string_view to_string(RotaryEmbedding rotary);
 
@@ -94,6 +94,11 @@ enum class RotaryLayout {
 };
 
 std::string_view to_string(RotaryLayout layout);
+
+/// Which half of a head's pairs is turned by rows.
+enum class RotaryOrder { rows_first, columns_first };
+
+std::string_view to_string(RotaryOrder order);
 
 /// Learned numbers, by head, row and column distance, that are added to the scores of attention (BEiT, Bao et
 /// al. 2021, arXiv:2106.08254). Three more are for the class token's row, its column, and itself.
@@ -149,7 +154,9 @@ struct ModelConfig {
   PositionResampling position_resampling = PositionResampling::bicubic;
   RotaryEmbedding rotary = RotaryEmbedding::none;
   RotaryLayout rotary_layout = RotaryLayout::halves;
+  RotaryOrder rotary_order = RotaryOrder::rows_first;
   double rotary_theta = 100;
+  double rotary_offset = 0;
   Size2 rotary_grid{};  ///< r of RotaryEmbedding::indexed; {0, 0}: the image's own grid
   RelativePositions relative_positions = RelativePositions::none;
   RelativeResampling relative_resampling = RelativeResampling::none;

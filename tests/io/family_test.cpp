@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Families, EveryTensor,
                                          "hf_vit_msn", "hf_deit_teacher", "hf_ijepa", "hf_clip",
                                          "hf_beit_larger", "hf_dinov3_gated_nonsquare", "hf_siglip_model",
                                          "timm_vit_qk_norm", "timm_vit_reg4_gap", "timm_vit_map",
-                                         "timm_deit_distilled"),
+                                         "timm_deit_distilled", "timm_beit", "timm_eva02"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace

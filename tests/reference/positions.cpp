@@ -78,7 +78,7 @@ Array apply(const Array& grid, const Array& rows, const Array& columns) {
 }
 
 double angle_of(const ModelConfig& config, std::int64_t i, std::int64_t n, std::int64_t reference) {
-  const auto at = static_cast<double>(i);
+  const double at = static_cast<double>(i) + config.rotary_offset;
   const auto size = static_cast<double>(n);
   if (config.rotary == RotaryEmbedding::centred) return 2 * std::numbers::pi * (2 * (at + 0.5) / size - 1);
   return at * (reference == 0 ? 1 : static_cast<double>(reference) / size);
@@ -118,7 +118,8 @@ Array rotated(const ModelConfig& config, const Array& x, Size2 grid) {
       for (std::int64_t i = 0; i < x.dim(2) / 2; ++i) {
         const std::int64_t head = i / (d / 2);
         const std::int64_t pair = i % (d / 2);
-        const bool row = pair < d / 4;
+        const bool first_half = pair < d / 4;
+        const bool row = config.rotary_order == RotaryOrder::rows_first ? first_half : !first_half;
         const double angle = (row ? angle_of(config, n / grid.width, grid.height, config.rotary_grid.height)
                                   : angle_of(config, n % grid.width, grid.width, config.rotary_grid.width)) *
                              std::pow(config.rotary_theta,

@@ -268,6 +268,8 @@ void add_positions_in_attention(Cases& cases) {
     set_width(m, 48, 3, 20);
     m.rotary = RotaryEmbedding::indexed;
     m.rotary_layout = RotaryLayout::adjacent;
+    m.rotary_order = RotaryOrder::columns_first;
+    m.rotary_offset = 1;
     m.rotary_theta = 10000;
     m.rotary_grid = {5, 4};
     c.batch = 2;

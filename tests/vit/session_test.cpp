@@ -95,6 +95,8 @@ const std::vector<Mistake> kMistakes{
     {"halves_for_adjacent_pairs", "rotary_adjacent", [](auto& m) { m.rotary_layout = RotaryLayout::halves; }},
     {"theta_9900_for_10000", "rotary_adjacent", [](auto& m) { m.rotary_theta = 9900; }},
     {"its_own_grid_for_another", "rotary_adjacent", [](auto& m) { m.rotary_grid = {}; }},
+    {"counted_from_0", "rotary_adjacent", [](auto& m) { m.rotary_offset = 0; }},
+    {"rows_first", "rotary_adjacent", [](auto& m) { m.rotary_order = RotaryOrder::rows_first; }},
     {"no_norm_in_the_mlp", "inner_norms", [](auto& m) { m.mlp_norm = false; }},
     {"no_norm_behind_attention", "inner_norms", [](auto& m) { m.attn_norm = false; }},
     {"one_head_for_two", "distillation_head", [](auto& m) { m.distillation = Distillation::token; }},

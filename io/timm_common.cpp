@@ -1,0 +1,136 @@
+#include "io/timm_common.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "vit/error.hpp"
+
+namespace vit::io {
+namespace {
+
+/// Class names: label_names (a list, or an object by index), and what label_descriptions says of them.
+std::optional<std::map<std::int64_t, std::string>> read_labels(const ConfigReader& config) {
+  const JsonSource source(config.name(), ErrorCode::config_invalid);
+  const Json* cfg = find_object(config.json(), "pretrained_cfg", source);
+  const auto find_either = [&](std::string_view key) {
+    const Json* value = find(config.json(), key);
+    return value != nullptr || cfg == nullptr ? value : find(*cfg, key);
+  };
+  const Json* names = find_either("label_names");
+  if (names == nullptr) names = find_either("labels");
+  if (names == nullptr) return std::nullopt;
+  const Json* descriptions = find_either("label_descriptions");
+  std::map<std::int64_t, std::string> labels;
+  for (const auto& [key, name] : names->items()) {  // of an array: its indices
+    if (!name.is_string() || key.empty() || key.size() > 9 ||
+        key.find_first_not_of("0123456789") != std::string::npos) {
+      throw_unexpected(source, "label_names", "names in a list, or by their index", *names);
+    }
+    std::string text = name.get<std::string>();
+    if (descriptions != nullptr && descriptions->is_object()) {
+      if (const auto description = find_string(*descriptions, text, source)) text = *description;
+    }
+    labels[std::stoll(key)] = std::move(text);
+  }
+  return labels;
+}
+
+}  // namespace
+
+const TimmArchitecture& find_timm_architecture(const ConfigReader& config) {
+  const std::string full = config.find_text("architecture").value_or("");
+  const std::string_view name =  // "vit_base_patch16_224.augreg_in21k": a tag says whose weights
+      std::string_view(full).substr(0, full.find('.'));
+  const auto all = timm_architectures();
+  const auto row = std::lower_bound(all.begin(), all.end(), name,
+                                    [](const TimmArchitecture& a, std::string_view b) { return a.name < b; });
+  if (row == all.end() || row->name != name) {
+    config.fail(ErrorCode::model_unsupported,
+                fmt::format("\"architecture\": \"{}\" is none of the {} that timm 1.0.31 has in "
+                            "vision_transformer.py, deit.py, beit.py and eva.py",
+                            name, all.size()));
+  }
+  return *row;
+}
+
+const Family& select_timm_family(const ConfigReader& config) {
+  const std::string_view model_class = find_timm_architecture(config).model_class;
+  if (model_class == "Beit") return timm_beit_family();
+  if (model_class == "Eva") return timm_eva_family();
+  return timm_vit_family();
+}
+
+NameTable timm_names(const TimmLayerScales& layer_scales) {
+  NameTable table{.bases = {""},
+                  .blocks = {"blocks."},
+                  .rules = {},
+                  .ignored = {},
+                  .network = {"cls_token", "dist_token", "reg_token", "pos_embed", "patch_embed.",
+                              "norm_pre.", "rel_pos_bias.", "rope.", "blocks.", "norm.", "fc_norm.",
+                              "attn_pool.", "head.", "head_dist."}};
+  for (const std::string_view name :
+       {"cls_token", "dist_token", "reg_token", "pos_embed", "patch_embed.proj", "norm_pre",
+        "rel_pos_bias.relative_position_bias_table", "norm", "fc_norm", "attn_pool.latent", "attn_pool.q",
+        "attn_pool.kv", "attn_pool.proj", "attn_pool.norm", "attn_pool.mlp.fc1", "attn_pool.mlp.fc2", "head",
+        "head_dist"}) {
+    table.rules.push_back({name, {{name}}});
+  }
+  const auto block = [&](std::string_view canonical, std::vector<Spelling> spellings) {
+    table.rules.push_back({canonical, std::move(spellings)});
+  };
+  block("blocks.*.norm1", {{"{block}norm1"}});
+  block("blocks.*.attn.qkv",
+        {{"{block}attn.qkv"}, {"{block}attn.q_proj", "{block}attn.k_proj", "{block}attn.v_proj"}});
+  block("blocks.*.attn.q_bias", {{"{block}attn.q_bias"}, {"{block}attn.q_proj.bias"}});
+  block("blocks.*.attn.v_bias", {{"{block}attn.v_bias"}, {"{block}attn.v_proj.bias"}});
+  block("blocks.*.attn.q_norm", {{"{block}attn.q_norm"}});
+  block("blocks.*.attn.k_norm", {{"{block}attn.k_norm"}});
+  block("blocks.*.attn.relative_position_bias_table", {{"{block}attn.relative_position_bias_table"}});
+  block("blocks.*.attn.norm", {{"{block}attn.norm"}});
+  block("blocks.*.attn.proj", {{"{block}attn.proj"}});
+  block("blocks.*.ls1.gamma", {{layer_scales.first}});
+  block("blocks.*.norm2", {{"{block}norm2"}});
+  block("blocks.*.mlp.fc1", {{"{block}mlp.fc1"}, {"{block}mlp.fc1_g", "{block}mlp.fc1_x"}});
+  block("blocks.*.mlp.norm", {{"{block}mlp.norm"}});
+  block("blocks.*.mlp.fc2", {{"{block}mlp.fc2"}});
+  block("blocks.*.ls2.gamma", {{layer_scales.second}});
+  return table;
+}
+
+void read_timm_sizes(TimmArgs& args, ModelConfig& model) {
+  model.image_size = args.size("img_size", {224, 224});
+  model.patch_size = args.size("patch_size", {16, 16});
+  model.num_channels = args.integer("in_chans", 3);
+  model.hidden_size = args.integer("embed_dim", 768);
+  model.num_layers = args.integer("depth", 12);
+  model.num_heads = args.integer("num_heads", 12);
+  model.num_classes = args.integer("num_classes", 1000);
+}
+
+std::int64_t read_timm_mlp_width(TimmArgs& args, std::int64_t hidden_size) {
+  const double size = std::trunc(static_cast<double>(hidden_size) * args.number("mlp_ratio", 4));
+  if (!(size >= 1 && size <= 1e9)) {
+    args.fail(ErrorCode::config_invalid,
+              fmt::format("\"mlp_ratio\": gives an MLP of width {}, expected 1 or more", size));
+  }
+  return static_cast<std::int64_t>(size);
+}
+
+void finish_timm_config(const ConfigReader& config, TimmArgs& args, FamilyConfig& result) {
+  result.architecture = config.find_text("architecture").value_or("");
+  result.labels = read_labels(config);
+  const std::int64_t classes = result.model.num_classes;
+  if (result.labels && !result.labels->empty() && result.labels->rbegin()->first >= classes) {
+    result.notes.push_back(fmt::format("label_names go beyond the {} classes and are not used", classes));
+    result.labels.reset();
+  }
+  // Images of any size are taken anyway; the rest is for training.
+  args.allow({"dynamic_img_size", "drop_rate", "pos_drop_rate", "patch_drop_rate", "proj_drop_rate",
+              "attn_drop_rate", "drop_path_rate", "weight_init", "fix_init", "head_init_scale"});
+  args.refuse("dynamic_img_pad");
+  args.finish();
+}
+
+}  // namespace vit::io
