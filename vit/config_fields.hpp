@@ -12,8 +12,9 @@ void for_each_field(Config& config, Visit&& visit) {
   auto& [image_size, patch_size, num_channels, hidden_size, num_layers, num_heads, mlp_size, activation,
          layer_norm_eps, patch_bias, qkv_bias, key_bias, qk_norm, attn_norm, layer_scale, mlp, mlp_norm,
          class_token, distillation, num_registers, position_embedding, position_resampling, rotary,
-         rotary_layout, rotary_theta, rotary_grid, relative_positions, relative_resampling, pre_norm,
-         final_norm, pooling, num_classes, pooler_size, pooler_activation] = config;
+         rotary_layout, rotary_order, rotary_theta, rotary_offset, rotary_grid, relative_positions,
+         relative_resampling, pre_norm, final_norm, pooling, num_classes, pooler_size, pooler_activation] =
+      config;
   visit("image_size", image_size);
   visit("patch_size", patch_size);
   visit("num_channels", num_channels);
@@ -38,7 +39,9 @@ void for_each_field(Config& config, Visit&& visit) {
   visit("position_resampling", position_resampling);
   visit("rotary", rotary);
   visit("rotary_layout", rotary_layout);
+  visit("rotary_order", rotary_order);
   visit("rotary_theta", rotary_theta);
+  visit("rotary_offset", rotary_offset);
   visit("rotary_grid", rotary_grid);
   visit("relative_positions", relative_positions);
   visit("relative_resampling", relative_resampling);
