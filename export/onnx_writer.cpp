@@ -93,6 +93,7 @@ void write_start(CodedOutputStream& out, int field, std::uint64_t size) {
 }
 
 void write_payload(CodedOutputStream& out, const Initializer& initializer) {
+  if (initializer.bytes() == 0) return;  // no address to give to Protobuf
   std::vector<std::byte> bytes(static_cast<std::size_t>(initializer.bytes()));
   initializer.fill(bytes.data());
   out.WriteRaw(bytes.data(), static_cast<int>(bytes.size()));
