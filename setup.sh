@@ -15,7 +15,8 @@ readonly PACKAGES="
   libtiff-dev -       libonnx-dev 1.12     libprotobuf-dev 3.21 protobuf-compiler -  libcli11-dev 2
   nlohmann-json3-dev 3.11                  libfmt-dev 9"
 readonly TEST_PACKAGES="
-  libgtest-dev 1.12   libgmock-dev 1.12    libbenchmark-dev -   python3 -            python3-numpy -"
+  libgtest-dev 1.12   libgmock-dev 1.12    libbenchmark-dev -   python3 -            python3-numpy -
+  python3-venv -"
 
 # oneDNN: from the system where that is at least ONEDNN_MINIMUM; else Intel's build for GNU OpenMP, as Python wheels.
 readonly ONEDNN_MINIMUM=3.2

@@ -314,15 +314,10 @@ std::string report_json(const exporter::ExportReport& report) {
 /// What a user of these options should know beforehand.
 void warn(const CommonOptions& common, const GraphOptions& graph) {
   if (common.quiet) return;
-  if (!graph.ranges.empty()) {
+  if (graph.weights == WeightStorage::int8 && graph.ranges.empty()) {
     print_error(
-        "note: OpenCV's dnn module computes wrong results with 8-bit graphs; ONNX Runtime and OpenVINO run "
-        "them fast");
-  } else if (graph.weights == WeightStorage::int8) {
-    print_error(
-        "note: ONNX Runtime 1.17 and 1.20 widen 8-bit weights again on each run, which is slower than fp32; "
-        "newer "
-        "ones do not");
+        "note: ONNX Runtime 1.17 and 1.20 widen 8-bit weights on each run, which is slower than fp32; 1.32 "
+        "rounds what it multiplies them with to 8 bits, unless session.qdq_matmulnbits_accuracy_level is 1");
   }
 }
 

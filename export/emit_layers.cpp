@@ -43,7 +43,8 @@ std::string VitEmitter::matrix(const std::string& name, const WeightView& weight
 
 std::string VitEmitter::transposed(const std::string& name, const WeightView& weight) {
   const Shape shape{weight.shape[1], weight.shape[0]};
-  const StoredWeight values = stored(weight);
+  StoredWeight values = stored(weight);
+  if (!options_.ranges.empty()) values.i8_max = kI8MaxOfProducts;
   switch (options_.weights) {
     case WeightStorage::fp32:
       break;

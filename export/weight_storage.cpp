@@ -9,9 +9,6 @@
 namespace vit::exporter {
 namespace {
 
-constexpr float kI8Max =
-    127.0F;  // symmetric: −128 is not used, so that a weight and its negative round alike
-
 std::int64_t rows_of(const WeightView& view) {
   return view.shape.front();
 }
@@ -36,10 +33,10 @@ void transpose(const T* src, std::int64_t rows, std::int64_t columns, std::byte*
   }
 }
 
-float row_scale(const float* row, std::int64_t columns) {
+float row_scale(const float* row, std::int64_t columns, float i8_max) {
   float largest = 0;
   for (std::int64_t c = 0; c < columns; ++c) largest = std::max(largest, std::fabs(row[c]));
-  return largest > 0 ? largest / kI8Max : 1.0F;
+  return largest > 0 ? largest / i8_max : 1.0F;
 }
 
 }  // namespace
@@ -90,11 +87,11 @@ std::vector<std::int8_t> StoredWeight::read_i8() const {
   std::vector<std::int8_t> bytes(static_cast<std::size_t>(view.size()));
   for (std::int64_t r = 0; r < rows_of(view); ++r) {
     const float* row = values.data() + r * columns;
-    const float scale = row_scale(row, columns);
+    const float scale = row_scale(row, columns, i8_max);
     for (std::int64_t c = 0; c < columns; ++c) {
       const float rounded = std::nearbyint(row[c] / scale);
       bytes[static_cast<std::size_t>(r * columns + c)] =
-          static_cast<std::int8_t>(std::clamp(rounded, -kI8Max, kI8Max));
+          static_cast<std::int8_t>(std::clamp(rounded, -i8_max, i8_max));
     }
   }
   return bytes;
@@ -138,7 +135,7 @@ Fill StoredWeight::i8_scales() const {
     const Tensor values = read();
     const std::int64_t columns = columns_of(view);
     for (std::int64_t r = 0; r < rows_of(view); ++r) {
-      const float scale = row_scale(values.data() + r * columns, columns);
+      const float scale = row_scale(values.data() + r * columns, columns, i8_max);
       std::memcpy(dst + r * static_cast<std::int64_t>(sizeof scale), &scale, sizeof scale);
     }
   };
