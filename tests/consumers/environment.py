@@ -71,6 +71,7 @@ def main():
         print("skipped: without the environments that `environment.py make` could not install")
         return SKIPPED
     python = folder / "newest" / "bin" / "python"
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"      # nothing goes into the source tree
     os.execv(python, [python, *command])
 
 
