@@ -168,14 +168,17 @@ class WeightReader {
     }
     std::vector<float> scales(static_cast<std::size_t>(channels));
     scale->second->fill(reinterpret_cast<std::byte*>(scales.data()));
-    Tensor& tensor = storage_->tensors.emplace_back(stored.shape);
-    const std::int64_t columns = stored.size() / stored.shape.front();
-    for (std::int64_t i = 0; i < stored.size(); ++i) {
-      const auto value = static_cast<float>(static_cast<std::int8_t>(stored.data[i]));
-      tensor.data()[i] = value * scales[static_cast<std::size_t>(transposed ? i % columns : i / columns)];
+    // As the table has it: rows of a transposed one could not be taken apart, and a gated MLP's are.
+    const std::int64_t inputs = stored.size() / channels;
+    Tensor& tensor = storage_->tensors.emplace_back(Shape{channels, inputs});
+    for (std::int64_t c = 0; c < channels; ++c) {
+      for (std::int64_t i = 0; i < inputs; ++i) {
+        const std::int64_t at = transposed ? i * channels + c : c * inputs + i;
+        tensor.data()[c * inputs + i] = static_cast<float>(static_cast<std::int8_t>(stored.data[at])) *
+                                        scales[static_cast<std::size_t>(c)];
+      }
     }
-    view.parts.push_back(
-        {reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, stored.size(), transposed_rows});
+    view.parts.push_back({reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, tensor.size()});
   }
 
   std::shared_ptr<const OnnxFile> file_;

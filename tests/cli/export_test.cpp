@@ -175,10 +175,12 @@ TEST(Export, RoundedFilesComeBack) {
     EXPECT_THAT(info.dump(), HasSubstr(weights));
     EXPECT_EQ(vitrine({"classify", "-m", folder / "m.onnx", kBase + "/image.png"}).exit_code, 0);
   }
-  const CommandResult qdq =
-      export_model(kBase, folder / "m.onnx", {"--int8-qdq", kBase, "--force", "--batch", "2"});
-  EXPECT_THAT(qdq.err, HasSubstr("calibrated on 1 pictures"));
-  EXPECT_EQ(vitrine({"classify", "-m", folder / "m.onnx", kBase + "/image.png"}).exit_code, 0);
+  for (const std::string& model : {kBase, EditableModel::folder_of("hf_dinov2_swiglu").string()}) {
+    const CommandResult qdq =
+        export_model(model, folder / "m.onnx", {"--int8-qdq", model, "--force", "--batch", "2"});
+    EXPECT_THAT(qdq.err, HasSubstr("calibrated on 1 pictures"));
+    EXPECT_EQ(vitrine({"classify", "-m", folder / "m.onnx", kBase + "/image.png"}).exit_code, 0);
+  }
 }
 
 TEST(Export, FilesWithoutAHeadSayThatTheyHaveNone) {
