@@ -31,9 +31,16 @@ FAMILIES = {
     "timm_vit_qk_norm": "norms of q and k",
     "timm_deit_distilled": "distillation token, two heads",
     "timm_vit_clip_quickgelu": "norm before the blocks, quick GELU",
+    "hf_clip": "mean of patches that no norm precedes",
+    "hf_siglip_model": "no head, no class token: attention pooling; tanh GELU",
+    "hf_ijepa": "no class token",
+    "hf_beit_larger": "relative positions, of another image size; no key bias; layer scale",
+    "hf_dinov3_gated_nonsquare": "no head: rotary positions, registers, layer scale, gated MLP",
+    "timm_eva02": "rotary positions, gated MLP, mean of patches",
 }
-IMAGE_SIZE = {"hf_dinov2_reg_larger": "35x56"}     # that of its expected tensors
-NO_RECIPE = ("hf_vit_model_pooler_relu",)          # no pictures can be prepared for it
+# That of the expected tensors, where it is not the model's own.
+IMAGE_SIZE = {"hf_dinov2_reg_larger": "35x56", "hf_beit_larger": "48x64", "hf_dinov3_gated_nonsquare": "40x72"}
+NO_HEAD = ("hf_vit_model_pooler_relu", "hf_siglip_model", "hf_dinov3_gated_nonsquare")    # nor a picture recipe
 RECIPE_IN_JSON = ("hf_vit_base", "hf_dinov2_swiglu")
 
 
@@ -60,7 +67,7 @@ class Case:
 
     @property
     def output(self):
-        return "features" if self.model == "hf_vit_model_pooler_relu" else "logits"
+        return "features" if self.model in NO_HEAD else "logits"
 
 
 def all_cases():
@@ -69,7 +76,7 @@ def all_cases():
     cases = [Case(model, opset) for model in models for opset in OPSETS]
     for i, model in enumerate(models):
         for j, weights in enumerate(WEIGHTS[1:]):
-            if weights == "int8-qdq" and model in NO_RECIPE:
+            if weights == "int8-qdq" and model in NO_HEAD:
                 continue
             cases.append(Case(model, OPSETS[(i + j) % len(OPSETS)], weights))
     cases += [Case(RECIPE_IN_JSON[i % 2], opset, input="uint8") for i, opset in enumerate(OPSETS)]

@@ -2,7 +2,16 @@
 
 OK, WRONG, NOT_LOADED = "ok", "wrong", "does not load"     # the last: refused, or crashed, when loaded or first run
 
-_NO_GELU_NODE = ("timm_vit_clip_quickgelu",)     # nor any other that came between opset 17 and 20
+# Which models keep to the operators of opset 17 when they are exported for a newer one.
+_OLD_AT_20 = ("timm_vit_clip_quickgelu", "hf_dinov3_gated_nonsquare")     # no Gelu, no ReduceMean
+_NO_ATTENTION_AT_23 = ("timm_vit_qk_norm", "hf_beit_larger", "hf_dinov3_gated_nonsquare", "timm_eva02")
+_GELU_TANH = ("hf_siglip_model",)
+
+
+def _approximates_gelu(c):
+    """With erf what should be tanh: OpenCV looks at no attribute of Gelu."""
+    return c.opset >= 20 and c.model in _GELU_TANH
+
 
 # Runtime and version (major.minor) -> what does not work, and how.
 COLUMNS = {
@@ -11,15 +20,16 @@ COLUMNS = {
     "ONNX Runtime 1.17": [(NOT_LOADED, lambda c: c.opset == 23)],     # knows opset 20 and IR 9
     "OpenVINO 2026.4": [],
     "OpenVINO 2023.3": [
-        (NOT_LOADED, lambda c: c.opset == 23),
-        (NOT_LOADED, lambda c: c.opset == 20 and c.model not in _NO_GELU_NODE),
+        (NOT_LOADED, lambda c: c.opset == 23 and not (c.model in _OLD_AT_20 and c.model in _NO_ATTENTION_AT_23)),
+        (NOT_LOADED, lambda c: c.opset == 20 and c.model not in _OLD_AT_20),
         (NOT_LOADED, lambda c: c.external and c.weights == "fp16"),
         (NOT_LOADED, lambda c: c.weights == "int8-qdq" and c.model == "timm_vit_qk_norm"),
     ],
-    "OpenCV 5.0": [],
+    "OpenCV 5.0": [(WRONG, _approximates_gelu)],
     "OpenCV 4.10": [
-        (NOT_LOADED, lambda c: c.opset == 23 and c.model != "timm_vit_qk_norm"),     # which has no Attention node
+        (NOT_LOADED, lambda c: c.opset == 23 and c.model not in _NO_ATTENTION_AT_23),
         (NOT_LOADED, lambda c: c.external),
+        (WRONG, _approximates_gelu),
     ],
     "OpenCV 4.6": [(NOT_LOADED, lambda c: True)],     # its own Expand and LayerNormalization are in the way of any ViT
     "onnx 1.23": [(NOT_LOADED, lambda c: c.weights.startswith("int8") and c.opset < 19)],     # DequantizeLinear
