@@ -41,7 +41,7 @@ class WeightReader {
   void read(const TensorSpec& spec, WeightView& view) {
     view.shape = spec.shape;
     if (spec.name == "cls_token" || spec.name == "dist_token" || spec.name == "reg_token")
-      return zeros(view);  // their rows of pos_embed hold them
+      return zeros(spec, view);  // their rows of pos_embed hold them
     for (const auto& [whole, parts] : kSplit) {
       const std::size_t at = spec.name.find(whole);
       if (at == std::string::npos || by_name_.contains(spec.name)) continue;
@@ -113,7 +113,14 @@ class WeightReader {
     }
   }
 
-  void zeros(WeightView& view) {
+  void zeros(const TensorSpec& spec, WeightView& view) {
+    const auto table =
+        by_name_.find("pos_embed");  // what the metadata says of tokens takes no memory by itself
+    if (table == by_name_.end() || table->second->size() < view.size()) {
+      problems_.push_back(
+          fmt::format("pos_embed has no rows for {} of shape {}", spec.name, to_string(spec.shape)));
+      return;
+    }
     Tensor& tensor = storage_->tensors.emplace_back(view.shape);
     std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.size()) * sizeof(float));
     view.parts.push_back({reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, tensor.size()});

@@ -18,10 +18,6 @@ namespace fs = std::filesystem;
   throw Error(ErrorCode::output_unwritable, fmt::format("{}: cannot be written: {}", path.string(), why));
 }
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 /// The data files of a model that is there already; none if it cannot be read.
 std::vector<fs::path> data_files_of(const fs::path& model) {
   try {
@@ -73,7 +69,7 @@ OnnxTarget::OnnxTarget(fs::path target, bool overwrite) : target_(std::move(targ
 
 void OnnxTarget::require_space(std::int64_t bytes) const {
   std::error_code error;
-  const fs::space_info space = fs::space(folder_of(target_), error);
+  const fs::space_info space = fs::space(target_.has_parent_path() ? target_.parent_path() : ".", error);
   if (error || space.available >= static_cast<std::uintmax_t>(bytes)) return;
   refuse(target_, fmt::format("it needs {:.1f} MB, and {:.1f} MB are free", static_cast<double>(bytes) / 1e6,
                               static_cast<double>(space.available) / 1e6));
@@ -83,7 +79,7 @@ void OnnxTarget::require_space(std::int64_t bytes) const {
 fs::path OnnxTarget::choose_data_path(const Graph& graph) const {
   std::error_code ignored;
   const auto named = [&](const std::string& ending) {
-    return folder_of(target_) / (target_.filename().string() + ending);
+    return target_.parent_path() / (target_.filename().string() + ending);
   };
   fs::path path = named(".data");
   if (!fs::exists(fs::symlink_status(path, ignored))) return path;

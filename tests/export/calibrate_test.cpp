@@ -55,9 +55,8 @@ TEST(Calibrate, AUniformDistributionKeepsItsWholeRange) {
   std::vector<float> values;
   for (int i = -1000; i <= 1000; ++i) values.push_back(static_cast<float>(i) / 500);
   const ActivationRanges ranges = calibrate(identity(2001), pictures({values}), 1);
-  ASSERT_EQ(ranges.size(), 2U);
+  ASSERT_EQ(ranges.size(), 1U);  // of what is multiplied, not of the result
   EXPECT_NEAR(ranges.at("value0"), 2, 0.02);
-  EXPECT_EQ(ranges.at("value0"), ranges.at("value1"));
 }
 
 TEST(Calibrate, ANormalDistributionIsClippedWhereItCostsTheLeast) {

@@ -69,7 +69,7 @@ TEST(OnnxTarget, ANameWithoutAFolder) {
   const TempFolder folder;
   const fs::path before = fs::current_path();
   fs::current_path(folder.path());
-  EXPECT_EQ(write("m.onnx", model("a"), true, false), fs::path("./m.onnx.data"));
+  EXPECT_EQ(write("m.onnx", model("a"), true, false), fs::path("m.onnx.data"));
   fs::current_path(before);
   EXPECT_THAT(names_in(folder.path()), ElementsAre("m.onnx", "m.onnx.data"));
 }

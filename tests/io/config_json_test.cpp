@@ -104,6 +104,7 @@ TEST(ConfigJson, RefusesOtherNumbers) {
 PreprocessConfig unusual() {
   PreprocessConfig recipe;
   recipe.source = "hf, \"quoted\" ImageProcessor";
+  recipe.arithmetic = RecipeArithmetic::torchvision;
   recipe.exif = Exif::ignore;
   recipe.transparency = Transparency::colour_key_on_white;
   recipe.resize = ResizeMode::shortest_edge;
@@ -112,6 +113,7 @@ PreprocessConfig unusual() {
   recipe.longest_edge = 1234;
   recipe.interpolation = Interpolation::hamming;
   recipe.crop = Size2{5, 6};
+  recipe.fill = {1, 128, 255};
   recipe.rescale = false;
   recipe.rescale_factor = 1 / 127.5;
   recipe.normalize = false;
