@@ -27,14 +27,6 @@ std::int64_t ir_version(std::int64_t opset) {
 GraphOptions resolved(GraphOptions options, const ModelConfig& config) {
   if (options.image_size == Size2{}) options.image_size = config.image_size;
   config.validate_image(options.image_size);
-  if (options.image_size.height % config.patch_size.height != 0 ||
-      options.image_size.width % config.patch_size.width != 0) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("an image of {}x{} pixels (height x width) is not a whole number of patches of {}x{}",
-                    options.image_size.height, options.image_size.width, config.patch_size.height,
-                    config.patch_size.width));
-  }
   if (options.batch && (*options.batch < 1 || *options.batch > 65536)) {
     throw Error(ErrorCode::invalid_argument, fmt::format("a batch of {} is not possible", *options.batch));
   }

@@ -52,7 +52,9 @@ using ActivationRanges = std::map<std::string, float>;
 struct GraphOptions {
   std::int64_t opset = 17;            ///< 13, 17, 20 or 23; the IR version follows
   std::optional<std::int64_t> batch;  ///< nothing: free
-  Size2 image_size{};                 ///< {0, 0}: the model's own. Others get resampled positions.
+  /// {0, 0}: the model's own. Others get resampled positions. What does not fill a patch is dropped, as the
+  /// engine does.
+  Size2 image_size{};
   WeightStorage weights = WeightStorage::fp32;
   std::optional<ByteInput> byte_input;
   std::vector<GraphOutput>

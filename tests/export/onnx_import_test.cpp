@@ -44,11 +44,6 @@ GraphOptions options_of(const NetworkCase& c, WeightStorage storage, std::int64_
   return options;
 }
 
-bool whole_patches(const NetworkCase& c) {
-  const Size2 image = c.image_size();
-  return image.height % c.config.patch_size.height == 0 && image.width % c.config.patch_size.width == 0;
-}
-
 /// The engine's answer as bits.
 std::vector<float> answer(const std::shared_ptr<const Model>& model, const NetworkCase& c) {
   Session session(model, {.batch = c.batch, .image_size = c.image_size(), .threads = 1});
@@ -65,7 +60,6 @@ class OnnxImport : public testing::TestWithParam<NetworkCase> {};
 
 TEST_P(OnnxImport, GivesTheSameAnswersToTheLastBit) {
   const NetworkCase& c = GetParam();
-  if (!whole_patches(c)) return;
   Imported back = there_and_back(c, options_of(c, WeightStorage::fp32));
   EXPECT_EQ(back.config.image_size, c.image_size());
   const std::vector<float> got = answer(std::make_shared<const Model>(back.config, back.weights), c);
@@ -123,7 +117,6 @@ void expect_weights(const NetworkCase& c, WeightStorage storage, Weights back) {
 
 TEST_P(OnnxImport, WeightsAreThoseOfTheFile) {
   const NetworkCase& c = GetParam();
-  if (!whole_patches(c)) return;
   for (const WeightStorage storage : {WeightStorage::fp32, WeightStorage::fp16, WeightStorage::int8}) {
     SCOPED_TRACE(to_string(storage));
     expect_weights(c, storage, there_and_back(c, options_of(c, storage)).weights);
