@@ -263,13 +263,18 @@ std::string difference_line(const exporter::OutputDifference& d) {
   return line;
 }
 
+std::string size_text(std::uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size < 1e6 ? fmt::format("{:.1f} kB", size / 1e3) : fmt::format("{:.1f} MB", size / 1e6);
+}
+
 std::string report_text(const exporter::ExportReport& report) {
-  std::string text = fmt::format("{}: {:.1f} MB, opset {}, IR {}, {} nodes\n", report.model.string(),
-                                 static_cast<double>(report.model_bytes) / 1e6, report.opset,
-                                 report.ir_version, report.nodes);
+  std::string text =
+      fmt::format("{}: {}, opset {}, IR {}, {} nodes\n", report.model.string(), size_text(report.model_bytes),
+                  report.opset, report.ir_version, report.nodes);
   if (report.data) {
-    text += fmt::format("{}: {:.1f} MB, its weights; keep both together, by these names\n",
-                        report.data->string(), static_cast<double>(report.data_bytes) / 1e6);
+    text += fmt::format("{}: {}, its weights; keep both together, by these names\n", report.data->string(),
+                        size_text(report.data_bytes));
   }
   for (const auto& value : report.inputs)
     text +=

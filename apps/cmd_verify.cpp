@@ -54,6 +54,10 @@ class Subject {
     return height != nullptr && width != nullptr ? std::optional(Size2{*height, *width}) : std::nullopt;
   }
 
+  std::optional<exporter::ByteInput> byte_input() const {
+    return file_ ? exporter::byte_input_of(file_->graph) : std::nullopt;
+  }
+
   /// How exact it can be, as a share of the largest logit.
   double tolerance() const {
     const std::string* weights = file_ ? file_->graph.find_metadata("vit.weights") : nullptr;
@@ -195,10 +199,12 @@ class Comparison {
   std::int64_t other_top1_ = 0;
 };
 
-/// Pictures of noise, where the user names none.
-std::vector<std::pair<std::string, Tensor>> noise(const ModelConfig& config, std::optional<Size2> size) {
+/// Pictures of noise, where the user names none; of bytes, if one of the two takes bytes.
+std::vector<std::pair<std::string, Tensor>> noise(const ModelConfig& config, std::optional<Size2> size,
+                                                  std::optional<exporter::ByteInput> bytes) {
   constexpr std::int64_t kPictures = 3;
   exporter::GraphOptions options;
+  options.byte_input = std::move(bytes);
   options.image_size = size.value_or(config.image_size);
   const exporter::TestPictures pictures = exporter::test_pictures(config, options, kPictures);
   const Shape& shape = pictures.pixel_values.shape();
@@ -252,7 +258,8 @@ int run_verify(const VerifyOptions& options) {
   Output output({});
   bool failed = false;
   if (options.inputs.names.empty()) {
-    for (const auto& [name, picture] : noise(info->config, size))
+    for (const auto& [name, picture] :
+         noise(info->config, size, a.byte_input() ? a.byte_input() : b.byte_input()))
       output.write(comparison.compare(name, picture));
   } else {
     // A file that Vitrine wrote has a recipe for its own size.

@@ -35,9 +35,9 @@ std::vector<float> floats_of(const Graph& graph, const char* name) {
 }
 
 /// [C, H, W], value = byte * scale + offset -> bytes [H, W, C]
-std::vector<std::byte> to_bytes(const Graph& graph, const Tensor& pixel_values) {
-  const std::vector<float> scale = floats_of(graph, "preprocess.scale");
-  const std::vector<float> offset = floats_of(graph, "preprocess.offset");
+std::vector<std::byte> to_bytes(const ByteInput& input, const Tensor& pixel_values) {
+  const std::vector<float>& scale = input.scale;
+  const std::vector<float>& offset = input.offset;
   const std::size_t channels = scale.size();
   const auto pixels = static_cast<std::size_t>(pixel_values.size()) / channels;
   std::vector<std::byte> bytes(pixels * channels);
@@ -82,6 +82,14 @@ std::map<std::string, std::string> graph_stages(const Graph& graph) {
   return stages;
 }
 
+std::optional<ByteInput> byte_input_of(const Graph& graph) {
+  if (graph.inputs.empty() || graph.inputs.front().type != ElementType::u8) return std::nullopt;
+  ByteInput input{floats_of(graph, "preprocess.scale"), floats_of(graph, "preprocess.offset")};
+  if (input.scale.size() != input.offset.size())
+    throw Error(ErrorCode::model_unsupported, "preprocess.scale and preprocess.offset are not of one size");
+  return input;
+}
+
 StageValues run_stages(const Graph& graph, const GraphRunner& runner, const Tensor& pixel_values) {
   if (graph.inputs.size() != 1 || graph.inputs.front().shape.size() != 4) {
     throw Error(
@@ -94,7 +102,7 @@ StageValues run_stages(const Graph& graph, const GraphRunner& runner, const Tens
   const bool bytes = input.type == ElementType::u8;
   std::vector<std::byte> picture;
   if (bytes) {
-    picture = to_bytes(graph, pixel_values);
+    picture = to_bytes(*byte_input_of(graph), pixel_values);
   } else {
     picture.resize(static_cast<std::size_t>(pixel_values.size()) * sizeof(float));
     std::memcpy(picture.data(), pixel_values.data(), picture.size());
