@@ -13,11 +13,26 @@ std::string VitEmitter::block(std::int64_t index, const std::string& x) {
   const std::string module = "/" + name;
   const std::string normed1 = layer_norm(module + "/norm1", x, name + ".norm1", weights.norm1);
   const std::string attended = attention(name, normed1, index);
-  const std::string y = add_branch(module + "/ls1", x, attended, name + ".ls1.gamma", weights.layer_scale1);
+  const std::string rows = rows_that_are_read(module, x, index);
+  const std::string y =
+      add_branch(module + "/ls1", rows, attended, name + ".ls1.gamma", weights.layer_scale1);
   const std::string normed2 = layer_norm(module + "/norm2", y, name + ".norm2", weights.norm2);
   const std::string mixed = mlp(name, normed2, weights);
   const std::string out = add_branch(module + "/ls2", y, mixed, name + ".ls2.gamma", weights.layer_scale2);
   return publish(out, GraphOutput::hidden_states, {batch_, num_tokens(), config_.hidden_size}, index + 1);
+}
+
+/// The tokens of the last block that pooling reads, if those are the first ones and nothing else reads the
+/// others: attention of one query and an MLP of one row instead of T. x as it is in every other block.
+std::string VitEmitter::rows_that_are_read(const std::string& module, const std::string& x,
+                                           std::int64_t index) {
+  const bool all = index + 1 < config_.num_layers || config_.pooling != Pooling::cls ||
+                   wants(GraphOutput::last_hidden_state) || wants(GraphOutput::hidden_states) ||
+                   wants(GraphOutput::attentions) || config_.rotary != RotaryEmbedding::none ||
+                   config_.relative_positions != RelativePositions::none;  // their tables have T rows
+  if (all) return x;
+  const std::int64_t read = config_.distillation == Distillation::head ? 2 : 1;
+  return builder_.node(module, "Slice", {x, builder_.ints({0}), builder_.ints({read}), builder_.ints({1})});
 }
 
 /// x + γ branch
@@ -31,7 +46,8 @@ std::string VitEmitter::add_branch(const std::string& module, const std::string&
 std::string VitEmitter::attention(const std::string& name, const std::string& x, std::int64_t index) {
   const BlockWeights& weights = weights_.blocks[static_cast<std::size_t>(index)];
   const std::string module = "/" + name + "/attn";
-  const std::vector<std::string> qkv = projections(name, x, weights);
+  std::vector<std::string> qkv = projections(name, x, weights);
+  qkv[0] = rows_that_are_read(module + "/q", qkv[0], index);
   const bool plain = !config_.qk_norm && config_.rotary == RotaryEmbedding::none &&
                      config_.relative_positions == RelativePositions::none;
   std::string context;

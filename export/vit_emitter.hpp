@@ -40,6 +40,7 @@ class VitEmitter {
                                 std::int64_t index);
   std::string gated(const std::string& name, const std::string& x, const BlockWeights& weights);
   std::string mlp(const std::string& name, const std::string& x, const BlockWeights& weights);
+  std::string rows_that_are_read(const std::string& module, const std::string& x, std::int64_t index);
   std::string add_branch(const std::string& module, const std::string& x, const std::string& branch,
                          const std::string& gamma_name, const WeightView& gamma);
   /// [batch, tokens, D] -> [batch, tokens, h, d]

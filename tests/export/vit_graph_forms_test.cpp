@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -53,14 +54,40 @@ std::vector<T> contents(const Graph& graph, const std::string& name) {
 
 TEST(VitGraphForms, OperatorsOfTheDefault) {
   // Two blocks: 4 norms and the last one; per block 6 linear layers, 2 products, 2 residuals; no head but
-  // Gemm.
-  const std::map<std::string, int> expected{
-      {"Conv", 1},       {"Reshape", 1 + 2 * 4}, {"Transpose", 1 + 2 * 4},
-      {"Pad", 1},        {"Add", 1 + 2 * 9},     {"LayerNormalization", 5},
-      {"MatMul", 2 * 8}, {"Div", 2 * 2},         {"Softmax", 2},
-      {"Erf", 2},        {"Mul", 2 * 2},         {"Gather", 1},
-      {"Gemm", 1}};
+  // Gemm. Of the last block the queries and the residual of one token.
+  const std::map<std::string, int> expected{{"Conv", 1},
+                                            {"Reshape", 1 + 2 * 4},
+                                            {"Transpose", 1 + 2 * 4},
+                                            {"Pad", 1},
+                                            {"Add", 1 + 2 * 9},
+                                            {"LayerNormalization", 5},
+                                            {"MatMul", 2 * 8},
+                                            {"Div", 2 * 2},
+                                            {"Softmax", 2},
+                                            {"Erf", 2},
+                                            {"Mul", 2 * 2},
+                                            {"Gather", 1},
+                                            {"Gemm", 1},
+                                            {"Slice", 2}};
   EXPECT_EQ(operators(graph_of("small")), expected);
+}
+
+TEST(VitGraphForms, TheLastBlockIsThatOfTheTokensThatAreRead) {
+  const auto slices = [](std::string_view name, GraphOptions options = {}) {
+    const Graph graph = graph_of(name, options);
+    return std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) {
+      return n.name == "/blocks.1/Slice" || n.name == "/blocks.1/attn/q/Slice";
+    });
+  };
+  EXPECT_EQ(slices("small", opset(23)), 2);
+  for (const char* name : {"cls_and_mean", "rotary", "relative_per_block"})
+    EXPECT_EQ(slices(name), 0) << name;
+  for (const GraphOutput output :
+       {GraphOutput::last_hidden_state, GraphOutput::hidden_states, GraphOutput::attentions}) {
+    GraphOptions options;
+    options.outputs = {GraphOutput::logits, output};
+    EXPECT_EQ(slices("small", options), 0) << to_string(output);
+  }
 }
 
 TEST(VitGraphForms, DependOnTheOpset) {
