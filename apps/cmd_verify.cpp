@@ -123,6 +123,15 @@ const Tensor* find_stage(const StageValues& values, const std::string& name) {
   return found == values.end() ? nullptr : &found->second;
 }
 
+/// The tokens of `value` [1, T, D] that `other` has as well: a file may have of the last block only those
+/// that its outputs need, which are the first.
+ConstTensorView common_tokens(const Tensor& value, const Tensor& other) {
+  ConstTensorView view = value.view();
+  if (view.shape.size() == 3 && other.shape().size() == 3)
+    view.shape[1] = std::min(view.shape[1], other.shape()[1]);
+  return view;
+}
+
 std::string top1_text(const Tensor& logits, const std::optional<io::CheckpointInfo>& info) {
   const auto best = std::max_element(logits.data(), logits.data() + logits.size()) - logits.data();
   const bool named = info && best < info->labels.size();
@@ -141,7 +150,7 @@ class Comparison {
     const StageValues of_b = b_.run(pixel_values);
     for (const auto& [stage, value] : of_b) {
       if (const Tensor* other = find_stage(of_a, stage))
-        add(stage, exporter::difference(stage, other->view(), value.view()));
+        add(stage, exporter::difference(stage, common_tokens(*other, value), common_tokens(value, *other)));
     }
     ++pictures_;
     const Tensor* logits_a = find_stage(of_a, "logits");
