@@ -321,7 +321,7 @@ void warn(const CommonOptions& common, const GraphOptions& graph) {
   if (common.quiet) return;
   if (graph.weights == WeightStorage::int8 && graph.ranges.empty()) {
     print_error(
-        "note: 8-bit weights are slower than fp32 in ONNX Runtime 1.17 and 1.20, in 1.32 on processors "
+        "note: 8-bit weights are slower than fp32 in ONNX Runtime 1.17 and 1.20, and in 1.32 on processors "
         "without "
         "VNNI; 1.32 rounds activations as well, unless session.qdq_matmulnbits_accuracy_level is 1");
   }
