@@ -14,6 +14,7 @@
 #include "io/safetensors.hpp"
 #include "io/safetensors_writer.hpp"
 #include "vit/session.hpp"
+#include "vit/stage_name.hpp"
 
 namespace vit::apps {
 namespace {
@@ -100,31 +101,26 @@ class StageWriter : public Observer {
       finite_ = finite_ && std::all_of(tensor.data, tensor.data + tensor.size(),
                                        [](float x) { return std::isfinite(x); });
     }
-    switch (stage) {
-      case Stage::embeddings:
-        write(wanted_.hidden_states, "hidden_states.0", tensor);
-        break;
-      case Stage::attention_probs:
-        write(wanted_.attentions, fmt::format("attentions.{}", block), tensor);
-        break;
-      case Stage::block:
-        write(wanted_.hidden_states, fmt::format("hidden_states.{}", block + 1), tensor);
-        break;
-      case Stage::last_hidden_state:
-        write(wanted_.last_hidden_state, "last_hidden_state", tensor);
-        break;
-      case Stage::features:
-        write(wanted_.features, "features", tensor);
-        break;
-      case Stage::logits:
-        write(wanted_.logits, "logits", tensor);
-        break;
-    }
+    if (wants(stage))
+      writer_.write(stage_name(stage, block), {tensor.data, static_cast<std::size_t>(tensor.size())});
   }
 
  private:
-  void write(bool wanted, const std::string& name, const ConstTensorView& tensor) {
-    if (wanted) writer_.write(name, {tensor.data, static_cast<std::size_t>(tensor.size())});
+  bool wants(Stage stage) const {
+    switch (stage) {
+      case Stage::embeddings:
+      case Stage::block:
+        return wanted_.hidden_states;
+      case Stage::attention_probs:
+        return wanted_.attentions;
+      case Stage::last_hidden_state:
+        return wanted_.last_hidden_state;
+      case Stage::features:
+        return wanted_.features;
+      case Stage::logits:
+        return wanted_.logits;
+    }
+    return false;
   }
 
   io::SafetensorsWriter& writer_;

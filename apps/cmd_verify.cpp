@@ -14,6 +14,7 @@
 #include "export/onnx_verify.hpp"
 #include "io/classifier.hpp"
 #include "vit/session.hpp"
+#include "vit/stage_name.hpp"
 
 namespace vit::apps {
 namespace {
@@ -80,30 +81,13 @@ class Subject {
 class StageKeeper : public Observer {
  public:
   void on_stage(Stage stage, std::int64_t block, const ConstTensorView& tensor) override {
-    switch (stage) {
-      case Stage::embeddings:
-        return keep("hidden_states.0", tensor);
-      case Stage::block:
-        return keep(fmt::format("hidden_states.{}", block + 1), tensor);
-      case Stage::last_hidden_state:
-        return keep("last_hidden_state", tensor);
-      case Stage::features:
-        return keep("features", tensor);
-      case Stage::logits:
-        return keep("logits", tensor);
-      case Stage::attention_probs:
-        return;
-    }
+    if (stage == Stage::attention_probs) return;
+    Tensor copy(tensor.shape);
+    std::copy_n(tensor.data, tensor.size(), copy.data());
+    values.emplace_back(stage_name(stage, block), std::move(copy));
   }
 
   StageValues values;
-
- private:
-  void keep(std::string name, const ConstTensorView& tensor) {
-    Tensor copy(tensor.shape);
-    std::copy_n(tensor.data, tensor.size(), copy.data());
-    values.emplace_back(std::move(name), std::move(copy));
-  }
 };
 
 StageValues Subject::run(const Tensor& pixel_values) {

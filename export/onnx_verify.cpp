@@ -9,6 +9,7 @@
 
 #include "vit/error.hpp"
 #include "vit/session.hpp"
+#include "vit/stage_name.hpp"
 
 namespace vit::exporter {
 namespace {
@@ -43,21 +44,8 @@ class Collector : public Observer {
   void next_picture() { ++picture_; }
 
   void on_stage(Stage stage, std::int64_t block, const ConstTensorView& tensor) override {
-    switch (stage) {
-      case Stage::embeddings:
-        return keep("hidden_states.0", tensor);
-      case Stage::attention_probs:
-        return keep(fmt::format("attentions.{}", block), tensor);
-      case Stage::block:
-        return keep(fmt::format("hidden_states.{}", block + 1), tensor);
-      case Stage::last_hidden_state:
-        return keep("last_hidden_state", tensor);
-      case Stage::features:
-        return keep("features", tensor);
-      case Stage::logits:
-        keep("logits", tensor);
-        return keep("probabilities", tensor);  // of these, apply_scores makes them
-    }
+    keep(stage_name(stage, block), tensor);
+    if (stage == Stage::logits) keep("probabilities", tensor);  // of these, apply_scores makes them
   }
 
   NamedTensors take() { return std::move(values_); }
