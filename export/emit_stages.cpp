@@ -189,7 +189,12 @@ std::string VitEmitter::features(const std::string& x) {
 void VitEmitter::head(const std::string& features, const std::string& x) {
   if (!wants(GraphOutput::logits) && !wants(GraphOutput::probabilities)) return;
   const std::vector<Dim> shape{batch_, config_.num_classes};
-  std::string logits = gemm("/head", features, "head", weights_.head);
+  std::string last = features;
+  if (config_.pre_logits_size > 0) {
+    last = activation("/pre_logits/act", gemm("/pre_logits", features, "pre_logits", weights_.pre_logits),
+                      Activation::tanh);
+  }
+  std::string logits = gemm("/head", last, "head", weights_.head);
   if (config_.distillation == Distillation::head) {  // the mean of both heads
     const std::string other = gemm("/head_dist", token(x, 1), "head_dist", weights_.head_dist);
     const std::string sum = builder_.node("/logits", "Add", {logits, other});

@@ -50,6 +50,11 @@ void check_parts(const ModelConfig& config) {
   const bool wide = config.feature_size() != config.hidden_size;
   need(!wide || config.final_norm != FinalNorm::after_pooling, "the norm", "after_pooling",
        "features of hidden_size");
+  need(config.pre_logits_size == 0 || config.num_classes > 0, "a layer in front of the head",
+       std::to_string(config.pre_logits_size) + " wide", "classes");
+  need(config.pre_logits_size == 0 || config.distillation != Distillation::head,
+       "a layer in front of the head", std::to_string(config.pre_logits_size) + " wide",
+       "a network that is not distilled");
   if (config.distillation == Distillation::none) return;
   const std::string_view distillation = to_string(config.distillation);
   need(config.class_token, "distillation", distillation, "a class token");
@@ -152,6 +157,10 @@ std::string_view to_string(PositionResampling resampling) {
       return "bicubic";
     case PositionResampling::bicubic_antialias:
       return "bicubic_antialias";
+    case PositionResampling::bicubic_aligned:
+      return "bicubic_aligned";
+    case PositionResampling::bicubic_offset:
+      return "bicubic_offset";
   }
   return "?";
 }
@@ -251,6 +260,7 @@ void ModelConfig::validate() const {
   check_range("intermediate_size", mlp_size, 1, kMaxDim);
   check_range("number of registers", num_registers, 0, 4096);
   check_range("number of labels", num_classes, 0, kMaxDim);
+  check_range("size of the layer in front of the head", pre_logits_size, 0, kMaxDim);
   check_range("pooler_output_size", pooler_size, 0, kMaxDim);
   if (!std::isfinite(layer_norm_eps) || layer_norm_eps < 0) {
     throw Error(ErrorCode::config_invalid,

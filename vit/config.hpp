@@ -123,6 +123,8 @@ std::string_view to_string(RelativeResampling resampling);
 enum class PositionResampling {
   bicubic,  ///< torch.nn.functional.interpolate(mode="bicubic", align_corners=False), a = −0.75, no antialias
   bicubic_antialias,  ///< the same with antialias=True: a = −0.5, the kernel as wide as what it shrinks
+  bicubic_aligned,    ///< bicubic with align_corners=True: corners stay corners (torchvision)
+  bicubic_offset,     ///< bicubic by the factor (n + 0.1)/m for n of m rows (DINOv2's own code)
 };
 
 std::string_view to_string(PositionResampling resampling);
@@ -164,9 +166,12 @@ struct ModelConfig {
 
   FinalNorm final_norm = FinalNorm::before_pooling;
   Pooling pooling = Pooling::cls;
-  std::int64_t num_classes = 0;  ///< K; 0: a backbone without a classification head
-  std::int64_t pooler_size = 0;  ///< width of the pooler (dense + activation on the class token); 0: none
+  std::int64_t num_classes = 0;      ///< K; 0: a backbone without a classification head
+  std::int64_t pre_logits_size = 0;  ///< width of a layer tanh(W x + b) between features and head; 0: none
+  std::int64_t pooler_size = 0;      ///< width of the pooler (dense + activation on the class token); 0: none
   Activation pooler_activation = Activation::tanh;
+
+  bool operator==(const ModelConfig&) const = default;
 
   /// d = D / h
   std::int64_t head_size() const { return hidden_size / num_heads; }
@@ -191,6 +196,8 @@ struct ModelConfig {
   std::int64_t feature_size() const {
     return pooling == Pooling::cls_and_mean ? 2 * hidden_size : hidden_size;
   }
+  /// Width of what the head reads.
+  std::int64_t head_input_size() const { return pre_logits_size > 0 ? pre_logits_size : feature_size(); }
 
   /// Throws Error(config_invalid) naming the first field that cannot be, its value and what it must be.
   void validate() const;

@@ -13,8 +13,8 @@ void for_each_field(Config& config, Visit&& visit) {
          layer_norm_eps, patch_bias, qkv_bias, key_bias, qk_norm, attn_norm, layer_scale, mlp, mlp_norm,
          class_token, distillation, num_registers, position_embedding, position_resampling, rotary,
          rotary_layout, rotary_order, rotary_theta, rotary_offset, rotary_grid, relative_positions,
-         relative_resampling, pre_norm, final_norm, pooling, num_classes, pooler_size, pooler_activation] =
-      config;
+         relative_resampling, pre_norm, final_norm, pooling, num_classes, pre_logits_size, pooler_size,
+         pooler_activation] = config;
   visit("image_size", image_size);
   visit("patch_size", patch_size);
   visit("num_channels", num_channels);
@@ -49,6 +49,7 @@ void for_each_field(Config& config, Visit&& visit) {
   visit("final_norm", final_norm);
   visit("pooling", pooling);
   visit("num_classes", num_classes);
+  visit("pre_logits_size", pre_logits_size);
   visit("pooler_size", pooler_size);
   visit("pooler_activation", pooler_activation);
 }

@@ -1,7 +1,9 @@
-// The linear classifier, and DeiT's pair of them. Internal to vit/.
+// The linear classifier, a layer in front of it where there is one, and DeiT's pair of classifiers. Internal
+// to vit/.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "vit/backend/linear.hpp"
@@ -12,8 +14,7 @@ namespace vit {
 
 class Head {
  public:
-  Head(backend::Context& context, const backend::PackedLinear& like, std::int64_t batch)
-      : linear_(context, batch, like) {}
+  Head(backend::Context& context, const Model::Packed& like, std::int64_t batch);
 
   /// workspace.pooled [B, feature size] -> workspace.logits [B, K]. With a distillation head also
   /// workspace.distilled [B, D]; both heads' logits are kept, and logits are their mean.
@@ -22,6 +23,7 @@ class Head {
   const std::string& kernel() const { return linear_.kernel(); }
 
  private:
+  std::optional<backend::Linear> pre_logits_;
   backend::Linear linear_;
 };
 

@@ -47,6 +47,7 @@ void check_weights(const ModelConfig& config, Weights& weights) {
   everything.attn_norm = everything.mlp_norm = true;
   everything.relative_positions = RelativePositions::both;
   everything.num_registers = everything.pooler_size = everything.num_classes = 1;
+  everything.pre_logits_size = 1;
   const auto deny = [&](const TensorSpec& spec, const WeightView& view) {
     if (!view.empty() && !expected.contains(&view)) {
       refuse(fmt::format("tensor {} has shape {}, expected none: by its config the network does without",
@@ -160,16 +161,8 @@ Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
   check_weights(config_, weights);
   const backend::ThreadScope threads(backend::available_threads());
   const std::int64_t rows = config_.num_tokens(config_.image_size);
-  packed_.reset(new Packed{prefix_tokens(config_, weights),
-                           {},
-                           backend::PatchKernel(weights.patch_embed),
-                           {},
-                           {},
-                           {},
-                           {},
-                           {},
-                           {},
-                           {}});
+  packed_.reset(new Packed{.prefix = prefix_tokens(config_, weights),
+                           .patch_embed = backend::PatchKernel(weights.patch_embed)});
   if (!weights.pos_embed.empty()) packed_->pos_embed = weights.pos_embed.to_tensor();
   if (config_.pre_norm) packed_->norm_pre.emplace(weights.norm_pre);
   for (const BlockWeights& block : weights.blocks) {
@@ -180,6 +173,7 @@ Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
   if (config_.pooling == Pooling::attention)
     packed_->attn_pool.emplace(pack_attention_pool(config_, weights.attn_pool, rows));
   if (config_.pooler_size > 0) packed_->pooler.emplace(weights.pooler, 1);
+  if (config_.pre_logits_size > 0) packed_->pre_logits.emplace(weights.pre_logits, 1);
   if (config_.num_classes > 0) packed_->head.emplace(weights.head, 1);
   if (config_.distillation == Distillation::head) packed_->head_dist.emplace(weights.head_dist, 1);
 }

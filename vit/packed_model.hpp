@@ -36,16 +36,17 @@ struct PackedAttentionPool {
 };
 
 struct Model::Packed {
-  Tensor prefix;     ///< [prefix tokens, D]: class token, distillation token, registers
-  Tensor pos_embed;  ///< empty without a table
+  Tensor prefix;          ///< [prefix tokens, D]: class token, distillation token, registers
+  Tensor pos_embed = {};  ///< empty without a table
   backend::PatchKernel patch_embed;
-  std::optional<backend::NormParameters> norm_pre;
-  std::vector<PackedBlock> blocks;
-  std::optional<backend::NormParameters> norm;  ///< the final one, wherever it stands
-  std::optional<PackedAttentionPool> attn_pool;
-  std::optional<backend::PackedLinear> pooler;
-  std::optional<backend::PackedLinear> head;
-  std::optional<backend::PackedLinear> head_dist;
+  std::optional<backend::NormParameters> norm_pre = {};
+  std::vector<PackedBlock> blocks = {};
+  std::optional<backend::NormParameters> norm = {};  ///< the final one, wherever it stands
+  std::optional<PackedAttentionPool> attn_pool = {};
+  std::optional<backend::PackedLinear> pooler = {};
+  std::optional<backend::PackedLinear> pre_logits = {};
+  std::optional<backend::PackedLinear> head = {};
+  std::optional<backend::PackedLinear> head_dist = {};
 };
 
 }  // namespace vit

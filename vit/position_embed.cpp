@@ -28,13 +28,12 @@ float source_ratio(std::int64_t from, std::int64_t to) {
 }
 
 /// a = −0.75 (PyTorch's; Pillow and OpenCV's docs differ), source rows beyond the edge repeated, always four
-/// taps however much it shrinks.
-std::vector<Taps> cubic_taps(std::int64_t from, std::int64_t to) {
+/// taps however much it shrinks. Row i lies `ratio` (i + `shift`) − `shift` rows down the source.
+std::vector<Taps> cubic_taps_at(std::int64_t from, std::int64_t to, float ratio, float shift) {
   constexpr double a = -0.75;
-  const float ratio = source_ratio(from, to);
   std::vector<Taps> taps(static_cast<std::size_t>(to));
   for (std::int64_t i = 0; i < to; ++i) {
-    const float centre = ratio * (static_cast<float>(i) + 0.5F) - 0.5F;
+    const float centre = ratio * (static_cast<float>(i) + shift) - shift;
     const float floor = std::floor(centre);
     const auto t = static_cast<double>(centre - floor);
     Taps& tap = taps[static_cast<std::size_t>(i)];
@@ -44,6 +43,23 @@ std::vector<Taps> cubic_taps(std::int64_t from, std::int64_t to) {
     }
   }
   return taps;
+}
+
+std::vector<Taps> cubic_taps(std::int64_t from, std::int64_t to) {
+  return cubic_taps_at(from, to, source_ratio(from, to), 0.5F);
+}
+
+/// align_corners=True: the centres of the outermost rows stay where they are.
+std::vector<Taps> aligned_taps(std::int64_t from, std::int64_t to) {
+  const float ratio = to > 1 ? static_cast<float>(from - 1) / static_cast<float>(to - 1) : 0.0F;
+  return cubic_taps_at(from, to, ratio, 0.0F);
+}
+
+/// A factor that is given counts, not the one of the sizes: PyTorch's scale_factor, which DINOv2 makes
+/// (to + 0.1)/from.
+std::vector<Taps> offset_taps(std::int64_t from, std::int64_t to) {
+  const double factor = (static_cast<double>(to) + 0.1) / static_cast<double>(from);
+  return cubic_taps_at(from, to, static_cast<float>(1.0 / factor), 0.5F);
 }
 
 /// antialias=True: a = −0.5 as in Pillow, the kernel stretched by the ratio where it shrinks, cut at the
@@ -67,6 +83,22 @@ std::vector<Taps> antialiased_taps(std::int64_t from, std::int64_t to) {
     for (double& weight : tap.weight) weight /= total;
   }
   return taps;
+}
+
+using TapsOf = std::vector<Taps> (*)(std::int64_t from, std::int64_t to);
+
+TapsOf taps_of(PositionResampling rule) {
+  switch (rule) {
+    case PositionResampling::bicubic:
+      return cubic_taps;
+    case PositionResampling::bicubic_antialias:
+      return antialiased_taps;
+    case PositionResampling::bicubic_aligned:
+      return aligned_taps;
+    case PositionResampling::bicubic_offset:
+      return offset_taps;
+  }
+  return cubic_taps;
 }
 
 /// src [rows, columns, D] by the taps of both axes -> dst
@@ -108,8 +140,7 @@ Tensor position_table(const ModelConfig& config, const Tensor& table, Size2 imag
     std::copy_n(patches, dst.size(), dst.data());
     return positions;
   }
-  const bool antialias = config.position_resampling == PositionResampling::bicubic_antialias;
-  const auto taps = antialias ? antialiased_taps : cubic_taps;
+  const auto taps = taps_of(config.position_resampling);
   resample(patches, from.width, taps(from.height, to.height), taps(from.width, to.width), dst);
   return positions;
 }

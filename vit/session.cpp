@@ -113,7 +113,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
     pooled_norm.emplace(context, B, config.hidden_size, config.layer_norm_eps);
   if (packed.pooler)
     pooler.emplace(context, B, *packed.pooler, backend::Epilogue{.activation = config.pooler_activation});
-  if (packed.head) head.emplace(context, *packed.head, B);
+  if (packed.head) head.emplace(context, packed, B);
   set_outputs();
 }
 

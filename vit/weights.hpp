@@ -92,6 +92,7 @@ struct Weights {
   std::vector<BlockWeights> blocks;
   NormWeights norm;  ///< the final one, wherever it stands
   AttentionPoolWeights attn_pool;
+  LinearWeights pre_logits;
   LinearWeights pooler;
   LinearWeights head;       ///< [K, feature_size]
   LinearWeights head_dist;  ///< [K, D]
@@ -219,8 +220,10 @@ void for_each_tensor(const ModelConfig& config, Weights& weights, Visit&& visit)
   if (config.pooling == Pooling::attention) walk.attention_pool(weights.attn_pool);
   if (config.final_norm == FinalNorm::after_pooling) walk.norm("fc_norm", D, weights.norm);
   if (config.pooler_size > 0) walk.linear("pooler.dense", {config.pooler_size, D}, true, weights.pooler);
+  if (config.pre_logits_size > 0)
+    walk.linear("pre_logits", {config.pre_logits_size, config.feature_size()}, true, weights.pre_logits);
   if (config.num_classes > 0)
-    walk.linear("head", {config.num_classes, config.feature_size()}, true, weights.head);
+    walk.linear("head", {config.num_classes, config.head_input_size()}, true, weights.head);
   if (config.distillation == Distillation::head)
     walk.linear("head_dist", {config.num_classes, D}, true, weights.head_dist);
 }

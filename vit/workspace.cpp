@@ -20,6 +20,7 @@ Workspace::Workspace(const ModelConfig& config, std::int64_t B, std::int64_t T)
     cls_logits = Tensor({B, config.num_classes});
     distillation_logits = Tensor({B, config.num_classes});
   }
+  if (config.pre_logits_size > 0) pre_logits = Tensor({B, config.pre_logits_size});
   if (config.pooler_size > 0) pooler_output = Tensor({B, config.pooler_size});
   if (config.num_classes > 0) logits = Tensor({B, config.num_classes});
 }

@@ -20,6 +20,7 @@ struct Workspace {
   Tensor pool_context;         ///< [B, h, d], of attention pooling; then its normed vector [B, D]
   Tensor pool_mlp;             ///< [B, F]
   Tensor distilled;            ///< [B, D], the distillation token: its head's input
+  Tensor pre_logits;           ///< [B, pre-logits size]
   Tensor pooler_output;        ///< [B, pooler size]
   Tensor logits;               ///< [B, K]
   Tensor cls_logits;           ///< [B, K], of the class token's head where there are two

@@ -1,5 +1,5 @@
 """What torch makes of a position table for another grid. Written to positions/, little-endian float32
-[rows, columns, 2], as <from>_<to>.f32 and, with antialias=True, <from>_<to>_antialias.f32:
+[rows, columns, 2], as <from>_<to>.f32 and, by the other rules, <from>_<to>_RULE.f32 (rules, below):
 
     pip install torch==2.13.0 numpy && python make_positions.py
 """
@@ -20,7 +20,14 @@ def table(height, width):
 here = pathlib.Path(__file__).parent / "positions"
 for source, target in CASES:
     grid = torch.from_numpy(table(*source)).permute(2, 0, 1)[None]
-    for suffix, antialias in (("", False), ("_antialias", True)):
-        resized = torch.nn.functional.interpolate(grid, size=target, mode="bicubic", align_corners=False, antialias=antialias)
+    rules = {
+        "": {"size": target, "align_corners": False},
+        "_antialias": {"size": target, "align_corners": False, "antialias": True},
+        "_aligned": {"size": target, "align_corners": True},  # torchvision's interpolate_embeddings
+        "_offset": {"scale_factor": [(to + 0.1) / of for to, of in zip(target, source)]},  # DINOv2's own code
+    }
+    for suffix, arguments in rules.items():
+        resized = torch.nn.functional.interpolate(grid, mode="bicubic", **arguments)
+        assert resized.shape[-2:] == target
         name = "{}x{}_{}x{}{}.f32".format(*source, *target, suffix)
         resized[0].permute(1, 2, 0).contiguous().numpy().astype("<f4").tofile(here / name)

@@ -235,6 +235,8 @@ Stages forward(const ModelConfig& config, const Parameters& parameters, const Ar
     stages.features =
         weights.stored(activate(config.pooler_activation, weights.linear(pooled, "pooler.dense")));
   }
+  if (config.pre_logits_size > 0)
+    pooled = weights.stored(activate(Activation::tanh, weights.linear(pooled, "pre_logits")));
   if (config.num_classes > 0) stages.logits = weights.linear(pooled, "head");
   if (config.distillation == Distillation::head) {
     stages.logits = add(stages.logits, weights.linear(token(x, 1), "head_dist"));

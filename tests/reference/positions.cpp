@@ -16,12 +16,21 @@ double cubic_kernel(double a, double distance) {
   return 0;
 }
 
+/// Where the centre of destination pixel i lies, in source pixels counted from the centre of the first.
+double centre_of(PositionResampling rule, std::int64_t i, std::int64_t from, std::int64_t to) {
+  const auto m = static_cast<double>(from);
+  const auto n = static_cast<double>(to);
+  const auto at = static_cast<double>(i);
+  if (rule == PositionResampling::bicubic_aligned) return to > 1 ? at / (n - 1) * (m - 1) : 0;
+  if (rule == PositionResampling::bicubic_offset) return (at + 0.5) * m / (n + 0.1) - 0.5;
+  return (at + 0.5) * m / n - 0.5;
+}
+
 /// [to, from]: how much source pixel j counts for destination pixel i. Edge pixels go on without end.
-Array interpolation_matrix(std::int64_t from, std::int64_t to) {
+Array interpolation_matrix(PositionResampling rule, std::int64_t from, std::int64_t to) {
   Array matrix({to, from});
   for (std::int64_t i = 0; i < to; ++i) {
-    const double centre =
-        (static_cast<double>(i) + 0.5) * static_cast<double>(from) / static_cast<double>(to) - 0.5;
+    const double centre = centre_of(rule, i, from, to);
     for (std::int64_t j = -4; j < from + 4; ++j) {  // j beyond the edges: copies of the edge pixels
       const std::int64_t inside = std::clamp<std::int64_t>(j, 0, from - 1);
       matrix(i, inside) += cubic_kernel(-0.75, static_cast<double>(j) - centre);
@@ -31,7 +40,7 @@ Array interpolation_matrix(std::int64_t from, std::int64_t to) {
 }
 
 /// The same for a kernel that is as wide as the shrinking wants it; pixels that are not there do not count.
-Array antialias_matrix(std::int64_t from, std::int64_t to) {
+Array antialias_matrix(PositionResampling, std::int64_t from, std::int64_t to) {
   Array matrix({to, from});
   const double ratio = static_cast<double>(from) / static_cast<double>(to);
   for (std::int64_t i = 0; i < to; ++i) {
@@ -88,7 +97,7 @@ double angle_of(const ModelConfig& config, std::int64_t i, std::int64_t n, std::
 
 Array resample(PositionResampling rule, const Array& grid, Size2 to) {
   const auto matrix = rule == PositionResampling::bicubic_antialias ? antialias_matrix : interpolation_matrix;
-  return apply(grid, matrix(grid.dim(0), to.height), matrix(grid.dim(1), to.width));
+  return apply(grid, matrix(rule, grid.dim(0), to.height), matrix(rule, grid.dim(1), to.width));
 }
 
 Array positions(const ModelConfig& config, const Array& table, Size2 image) {

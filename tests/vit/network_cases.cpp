@@ -110,6 +110,10 @@ void add_options(Cases& cases) {
     c.batch = 2;
   }));
   cases.push_back(changed("pooler_beside_a_head", [](auto&, auto& m) { m.pooler_size = 17; }));
+  cases.push_back(changed("pre_logits", [](auto& c, auto& m) {
+    m.pre_logits_size = 13;
+    c.batch = 2;
+  }));
   cases.push_back(changed("pooler_relu", [](auto&, auto& m) {
     m.num_classes = 0;
     m.pooler_size = 11;

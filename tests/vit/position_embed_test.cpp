@@ -5,6 +5,7 @@
 #include <fstream>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/reference/positions.hpp"
@@ -21,15 +22,15 @@ struct Grids {
   PositionResampling rule = PositionResampling::bicubic;
 };
 
-Grids antialiased(Grids grids) {
-  grids.rule = PositionResampling::bicubic_antialias;
-  return grids;
+/// What the files of make_positions.py are called by.
+std::string suffix(PositionResampling rule) {
+  const std::string name(to_string(rule));
+  return name.substr(std::string("bicubic").size());
 }
 
 std::string name_of(const Grids& grids) {
   const auto side = [](Size2 s) { return std::to_string(s.height) + "x" + std::to_string(s.width); };
-  const char* rule = grids.rule == PositionResampling::bicubic ? "" : "_antialias";
-  return side(grids.from) + "_" + side(grids.to) + rule;
+  return side(grids.from) + "_" + side(grids.to) + suffix(grids.rule);
 }
 
 std::ostream& operator<<(std::ostream& out, const Grids& grids) {
@@ -93,13 +94,23 @@ TEST_P(PositionTable, AgreesWithTorchAndTheReference) {
   EXPECT_TRUE(matches("reference", got.view(), exact.values, {3e-6}));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PositionTable,
-                         testing::Values(Grids{{37, 37}, {8, 8}}, Grids{{14, 14}, {61, 61}},
-                                         Grids{{2, 8}, {4, 4}}, Grids{{5, 3}, {7, 11}}, Grids{{7, 7}, {7, 6}},
-                                         Grids{{1, 1}, {2, 3}}, antialiased({{37, 37}, {8, 8}}),
-                                         antialiased({{14, 14}, {61, 61}}), antialiased({{2, 8}, {4, 4}}),
-                                         antialiased({{5, 3}, {7, 11}}), antialiased({{7, 7}, {7, 6}}),
-                                         antialiased({{1, 1}, {2, 3}})),
+std::vector<Grids> every_rule() {
+  std::vector<Grids> all;
+  for (const PositionResampling rule :
+       {PositionResampling::bicubic, PositionResampling::bicubic_antialias,
+        PositionResampling::bicubic_aligned, PositionResampling::bicubic_offset}) {
+    for (const auto& [from, to] : {std::pair<Size2, Size2>{{37, 37}, {8, 8}},
+                                   {{14, 14}, {61, 61}},
+                                   {{2, 8}, {4, 4}},
+                                   {{5, 3}, {7, 11}},
+                                   {{7, 7}, {7, 6}},
+                                   {{1, 1}, {2, 3}}})
+      all.push_back({from, to, rule});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PositionTable, testing::ValuesIn(every_rule()),
                          testing::PrintToStringParamName());
 
 TEST(PositionTablePrefix, TokensWithoutARowGetZeros) {
