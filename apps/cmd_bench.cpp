@@ -28,42 +28,19 @@ constexpr bool kDebugBuild = false;
 constexpr bool kDebugBuild = true;
 #endif
 
-/// Sizes of the common ViTs (Dosovitskiy et al. 2021, table 1; Touvron et al. 2021, table 1), by timm's
-/// names.
-struct Architecture {
-  std::string_view name;
-  std::int64_t hidden_size, num_layers, num_heads;
-};
-constexpr std::array<Architecture, 4> kArchitectures{{{"vit_tiny_patch16_224", 192, 12, 3},
-                                                      {"vit_small_patch16_224", 384, 12, 6},
-                                                      {"vit_base_patch16_224", 768, 12, 12},
-                                                      {"vit_large_patch16_224", 1024, 24, 16}}};
-
-ModelConfig architecture(std::string_view name) {
-  const auto found = std::find_if(kArchitectures.begin(), kArchitectures.end(),
-                                  [&](const Architecture& a) { return a.name == name; });
-  ModelConfig config;
-  config.hidden_size = found->hidden_size;
-  config.num_layers = found->num_layers;
-  config.num_heads = found->num_heads;
-  config.mlp_size = 4 * found->hidden_size;
-  config.layer_norm_eps = 1e-6F;
-  config.num_classes = 1000;
-  return config;
-}
-
 struct Subject {
   std::string name;
   std::shared_ptr<const Model> model;
 };
 
 Subject load_subject(const BenchOptions& options) {
-  if (!options.arch.empty()) {
-    const ModelConfig config = architecture(options.arch);
-    return {options.arch + ", random weights", std::make_shared<Model>(config, random_weights(config, 1))};
+  const std::string& name = options.common.architecture;
+  if (!name.empty() && options.common.model.empty()) {
+    const ModelConfig config = io::describe_architecture(name).config;
+    return {name + ", random weights", std::make_shared<Model>(config, random_weights(config, 1))};
   }
   const std::filesystem::path path = model_path(options.common);
-  io::Checkpoint checkpoint = load_model(path);
+  io::Checkpoint checkpoint = load_model(path, load_options(options.common));
   return {path.native(), std::make_shared<Model>(checkpoint.info.config, std::move(checkpoint.weights))};
 }
 
@@ -198,13 +175,8 @@ void add_bench(CLI::App& app, int& result) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App& command = *app.add_subcommand("bench", "time a network and the machine's limit side by side");
   add_model_option(command, options->common);
-  std::vector<std::string> names;
-  for (const Architecture& a : kArchitectures) names.emplace_back(a.name);
-  command
-      .add_option("--arch", options->arch,
-                  fmt::format("random weights of this shape instead of a model: {}", fmt::join(names, ", ")))
-      ->check(CLI::IsMember(names))
-      ->excludes("--model");
+  command.get_option("--arch")->description(
+      "architecture by its name, see vitrine info --help; without -m: random weights of that shape");
   command.add_option("--batch", options->batch, "images in one forward pass")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -227,10 +199,11 @@ int run_bench(const BenchOptions& options) {
                 "bench: this is a debug build, whose times mean nothing; use a Release build");
   }
   const Subject subject = load_subject(options);
-  Session session(subject.model, {.batch = options.batch, .threads = options.common.threads});
   const ModelConfig& config = subject.model->config();
-  Tensor pixel_values(
-      {options.batch, config.num_channels, config.image_size.height, config.image_size.width});
+  const Size2 image = load_options(options.common).image_size.value_or(config.image_size);
+  Session session(subject.model,
+                  {.batch = options.batch, .image_size = image, .threads = options.common.threads});
+  Tensor pixel_values({options.batch, config.num_channels, image.height, image.width});
   for (std::int64_t i = 0; i < pixel_values.size(); ++i)
     pixel_values.data()[i] = static_cast<float>(i % 255) / 127.5F - 1;
   PeakGemm peak(session.options().threads);

@@ -10,7 +10,6 @@ namespace vit::apps {
 
 struct BenchOptions {
   CommonOptions common;
-  std::string arch;  ///< random weights of this shape instead of a model
   std::int64_t batch = 1;
   int iterations = 30;
   bool kernels = false;

@@ -61,6 +61,7 @@ void add_classify(CLI::App& app, int& result) {
   CLI::App& command = *app.add_subcommand("classify", "name what is in each picture");
   add_input_arguments(command, options->inputs);
   add_model_option(command, options->common);
+  add_label_option(command, options->common);
   command.add_option("--format", options->format, "text, json, jsonl or csv")
       ->check(CLI::IsMember({"text", "json", "jsonl", "csv"}))
       ->capture_default_str();
@@ -86,7 +87,8 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
   using clock = std::chrono::steady_clock;
   const auto start = clock::now();
   const int threads = options.common.threads > 0 ? options.common.threads : available_threads();
-  const auto classifier = std::make_shared<io::Classifier>(load_model(model_path(options.common)));
+  const auto classifier =
+      std::make_shared<io::Classifier>(load_model(model_path(options.common), load_options(options.common)));
   const auto loaded = clock::now();
   report_model(options.common, classifier->info());
 

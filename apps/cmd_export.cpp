@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -32,24 +31,11 @@ constexpr std::int64_t kMostCalibrationPictures = 256;
   throw Error(ErrorCode::invalid_argument, what);
 }
 
-std::optional<std::int64_t> parse_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// "224" or "224x160", height first, whole patches.
+/// Whole patches, of a size that the network takes.
 Size2 parse_image_size(const std::string& text, const ModelConfig& config) {
-  const std::size_t x = text.find('x');
-  const auto height = parse_number(std::string_view(text).substr(0, x));
-  const auto width = x == std::string::npos ? height : parse_number(std::string_view(text).substr(x + 1));
-  if (!height || !width)
-    misuse(fmt::format("--image-size {}: expected pixels such as 224 or 224x160 (height x width)", text));
-  const Size2 image{*height, *width};
+  const Size2 image = apps::parse_image_size(text);
   const Size2 patch = config.patch_size;
-  if (image.height < 1 || image.width < 1 || image.height % patch.height != 0 ||
-      image.width % patch.width != 0) {
+  if (image.height % patch.height != 0 || image.width % patch.width != 0) {
     misuse(
         fmt::format("--image-size {}: {}x{} pixels are not a whole number of this model's patches of {}x{}",
                     text, image.height, image.width, patch.height, patch.width));
@@ -64,19 +50,6 @@ std::optional<Size2> recipe_size(const io::CheckpointInfo& info) {
   if (info.recipe->crop) return info.recipe->crop;
   if (info.recipe->resize == io::ResizeMode::exact) return info.recipe->size;
   return std::nullopt;
-}
-
-/// The recipe for pictures of another size: the same share of the picture is seen.
-void resize_recipe(io::PreprocessConfig& recipe, Size2 image) {
-  const Size2 before = recipe.crop.value_or(recipe.size);
-  const auto scaled = [](std::int64_t side, std::int64_t from, std::int64_t to) {
-    return (side * to + from / 2) / from;
-  };
-  recipe.edge =
-      scaled(recipe.edge, std::min(before.height, before.width), std::min(image.height, image.width));
-  recipe.size = {scaled(recipe.size.height, before.height, image.height),
-                 scaled(recipe.size.width, before.width, image.width)};
-  if (recipe.crop) recipe.crop = image;
 }
 
 /// Bytes in the graph's input: (byte · rescale − mean) / std.
@@ -120,8 +93,9 @@ GraphOptions graph_options(const ExportCommandOptions& options, const io::Checkp
     graph.batch = parse_number(options.batch);
     if (!graph.batch) misuse(fmt::format("--batch {}: expected dynamic or a number", options.batch));
   }
-  graph.image_size = options.image_size.empty() ? recipe_size(info).value_or(info.config.image_size)
-                                                : parse_image_size(options.image_size, info.config);
+  graph.image_size = options.common.image_size.empty()
+                         ? recipe_size(info).value_or(info.config.image_size)
+                         : parse_image_size(options.common.image_size, info.config);
   graph.weights = options.int8_qdq.empty() ? parse_weights(options.weights) : WeightStorage::int8;
   if (options.input == "uint8") graph.byte_input = byte_input(info);
   graph.outputs = parse_outputs(options.outputs);
@@ -206,7 +180,7 @@ std::string label_lines(const io::Labels& labels) {
 /// All files that the model was read from, or might have been.
 std::vector<fs::path> files_read(const ExportCommandOptions& options, const io::CheckpointInfo& info) {
   std::vector<fs::path> files = info.weight_files;
-  files.emplace_back(options.labels);
+  files.emplace_back(options.common.labels);
   if (is_onnx(info.path)) return files;
   std::error_code ignored;
   const fs::path folder = fs::is_directory(info.path, ignored) ? info.path : info.path.parent_path();
@@ -333,12 +307,6 @@ void add_graph_options(CLI::App& command, ExportCommandOptions& options) {
       ->capture_default_str();
   command.add_option("--batch", options.batch, "dynamic, or a fixed number of pictures")
       ->capture_default_str();
-  command
-      .add_option("--image-size", options.image_size,
-                  "pixels, H or HxW; positions are interpolated (default: what the picture recipe gives)")
-      ->check([](const std::string& text) {
-        return text.empty() ? "is empty: a variable without a value?" : "";
-      });
   command.add_option("--weights", options.weights, "fp32, fp16 (half the size) or int8 (a quarter)")
       ->check(CLI::IsMember({"fp32", "fp16", "int8"}))
       ->capture_default_str();
@@ -369,7 +337,6 @@ void add_file_options(CLI::App& command, ExportCommandOptions& options) {
         return value.empty() || value == "true" ? std::string("always") : value;
       })
       ->check(CLI::IsMember({"auto", "always", "never"}));  // a default_str would be the meaning of no value
-  command.add_option("--labels", options.labels, "text file of labels, one a line, in place of the model's");
   command.add_option("--meta", options.meta, "KEY=VALUE for the file's metadata, may be repeated")
       ->expected(1)
       ->take_all();
@@ -388,6 +355,7 @@ void add_export(CLI::App& app, int& result) {
   auto options = std::make_shared<ExportCommandOptions>();
   CLI::App& command = *app.add_subcommand("export", "write the network as an ONNX file, verified");
   add_model_option(command, options->common);
+  add_label_option(command, options->common);
   command.add_option("-o,--output", options->output, "the file to write, such as model.onnx")->required();
   add_graph_options(command, *options);
   add_file_options(command, *options);
@@ -397,21 +365,16 @@ void add_export(CLI::App& app, int& result) {
 }
 
 int run_export(const ExportCommandOptions& options) {
-  refuse_overwriting(options.output, {options.common.model, options.labels});
-  io::Checkpoint checkpoint = load_model(model_path(options.common));
+  refuse_overwriting(options.output, {options.common.model, options.common.labels});
+  io::Checkpoint checkpoint = load_model(model_path(options.common), load_options(options.common));
   io::CheckpointInfo& info = checkpoint.info;
   report_model(options.common, info);
-  if (!options.labels.empty()) {
-    if (info.config.num_classes == 0) misuse("--labels: this model has no classification head");
-    info.labels = io::read_label_file(options.labels, info.config.num_classes);
-  }
-
   refuse_destroying(options.output, files_read(options, info));
 
   exporter::ExportOptions to;
   to.graph = graph_options(options, info);
   if (info.recipe && recipe_size(info) != to.graph.image_size)
-    resize_recipe(*info.recipe, to.graph.image_size);
+    info.recipe = io::resized(*info.recipe, to.graph.image_size);
   if (!options.int8_qdq.empty()) to.graph.ranges = calibrate(options, checkpoint, to.graph);
   to.external_weights = parse_external(options.external_data);
   to.overwrite = options.force;

@@ -15,13 +15,11 @@ struct ExportCommandOptions {
   std::string output;
   std::int64_t opset = 17;
   std::string batch = "dynamic";
-  std::string image_size;  ///< "H" or "HxW"; empty: what the recipe makes of pictures, else the model's own
   std::string weights = "fp32";
   std::string int8_qdq;  ///< folder of pictures to calibrate with
   std::string input = "float";
   std::vector<std::string> outputs;
   std::string external_data = "auto";
-  std::string labels;             ///< file
   std::vector<std::string> meta;  ///< key=value
   bool side_files = false;
   bool force = false;

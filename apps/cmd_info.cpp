@@ -98,6 +98,9 @@ Json info_json(const io::CheckpointInfo& info) {
             {"weights_bytes_fp32", 4 * info.parameters},
             {"precision", "fp32"},
             {"stored_dtype", info.stored_dtype}};
+  json["tensors"] = Json::object();
+  for (const TensorSpec& tensor : info.tensors) json["tensors"][tensor.name] = tensor.shape;
+  json["weight_files"] = Json::array();
   for (const auto& file : info.weight_files) json["weight_files"].push_back(file.native());
   json["recipe"] = info.recipe ? recipe_json(*info.recipe) : Json();
   if (info.recipe_error) json["recipe_error"] = info.recipe_error->what();
@@ -119,6 +122,7 @@ void add_info(CLI::App& app, int& result) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App& command = *app.add_subcommand("info", "show what was resolved from a checkpoint, and why");
   add_model_option(command, options->common);
+  add_label_option(command, options->common);
   add_thread_option(command, options->common);  // common to all subcommands; nothing is computed here
   add_verbosity_options(command, options->common);
   command.add_option("--format", options->format, "text or json")
@@ -128,7 +132,10 @@ void add_info(CLI::App& app, int& result) {
 }
 
 int run_info(const InfoOptions& options) {
-  const io::CheckpointInfo info = load_model(model_path(options.common)).info;
+  const bool only_named = !options.common.architecture.empty() && options.common.model.empty();
+  const io::CheckpointInfo info =
+      only_named ? io::describe_architecture(options.common.architecture)
+                 : load_model(model_path(options.common), load_options(options.common)).info;
   Output output({});
   if (options.format == "json") {
     output.write(info_json(info).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');

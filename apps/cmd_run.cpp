@@ -48,7 +48,8 @@ Wanted parse_outputs(const std::vector<std::string>& names, const ModelConfig& c
 }
 
 /// The input tensor, checked against the model: [N, C, H, W].
-Tensor read_pixel_values(const std::string& path, const ModelConfig& config) {
+Tensor read_pixel_values(const std::string& path, const ModelConfig& config,
+                         const std::optional<Size2>& image_size) {
   const io::SafetensorsFile file(path, ErrorCode::tensor_invalid);
   Tensor pixel_values = file.read("pixel_values");
   const Shape& shape = pixel_values.shape();
@@ -56,6 +57,11 @@ Tensor read_pixel_values(const std::string& path, const ModelConfig& config) {
     throw Error(ErrorCode::tensor_invalid,
                 fmt::format("{}: pixel_values is {}, expected [N, {}, H, W] with N at least 1", path,
                             to_string(shape), config.num_channels));
+  }
+  if (image_size && Size2{shape[2], shape[3]} != *image_size) {
+    throw Error(ErrorCode::tensor_invalid,
+                fmt::format("{}: pixel_values is {}, expected images of {}x{} (--image-size)", path,
+                            to_string(shape), image_size->height, image_size->width));
   }
   try {
     config.validate_image({shape[2], shape[3]});
@@ -154,11 +160,12 @@ void add_run(CLI::App& app, int& result) {
 
 int run_run(const RunOptions& options) {
   refuse_overwriting(options.output, {options.input, options.common.model});
-  io::Checkpoint checkpoint = load_model(model_path(options.common));
+  io::Checkpoint checkpoint = load_model(model_path(options.common), load_options(options.common));
   const ModelConfig config = checkpoint.info.config;
   report_model(options.common, checkpoint.info);
   const Wanted wanted = parse_outputs(options.outputs, config);
-  const Tensor pixel_values = read_pixel_values(options.input, config);
+  const Tensor pixel_values =
+      read_pixel_values(options.input, config, load_options(options.common).image_size);
   const std::int64_t N = pixel_values.shape()[0];
   const Size2 image{pixel_values.shape()[2], pixel_values.shape()[3]};
   const std::int64_t image_floats = pixel_values.size() / N;

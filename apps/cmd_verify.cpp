@@ -24,7 +24,8 @@ using exporter::StageValues;
 /// One of the two: an ONNX file, evaluated as it is, or a checkpoint, run by the engine.
 class Subject {
  public:
-  Subject(const std::filesystem::path& path, int threads) : path_(path), threads_(threads) {
+  Subject(const std::filesystem::path& path, int threads, const io::LoadOptions& options = {})
+      : path_(path), threads_(threads) {
     if (is_onnx(path)) {
       file_ = std::make_unique<exporter::OnnxFile>(exporter::read_onnx(path));
       if (!file_->unsupported.empty()) {
@@ -32,9 +33,9 @@ class Subject {
                     fmt::format("{}: {}: {}", path.string(), file_->description, file_->unsupported));
       }
       runner_ = std::make_unique<exporter::GraphRunner>(file_->graph, threads);
-      if (file_->graph.find_metadata("vit.format") != nullptr) info_ = load_model(path).info;
+      if (file_->graph.find_metadata("vit.format") != nullptr) info_ = load_model(path, options).info;
     } else {
-      io::Checkpoint checkpoint = load_model(path);
+      io::Checkpoint checkpoint = load_model(path, options);
       info_ = std::move(checkpoint.info);
       model_ = std::make_shared<Model>(info_->config, std::move(checkpoint.weights));
     }
@@ -238,7 +239,8 @@ void add_verify(CLI::App& app, int& result) {
 int run_verify(const VerifyOptions& options) {
   const int threads = options.common.threads > 0 ? options.common.threads : available_threads();
   Subject a(options.model, threads);
-  Subject b(options.common.model, threads);
+  const io::LoadOptions load = load_options(options.common);
+  Subject b(options.common.model, threads, load);
   const std::optional<io::CheckpointInfo>& info = b.info() ? b.info() : a.info();
   if (!info) {
     throw Error(ErrorCode::model_unsupported,
@@ -246,7 +248,8 @@ int run_verify(const VerifyOptions& options) {
                             "two must be a checkpoint or a file that Vitrine wrote",
                             options.model, options.common.model));
   }
-  const std::optional<Size2> size = a.fixed_size() ? a.fixed_size() : b.fixed_size();
+  const std::optional<Size2> fixed = a.fixed_size() ? a.fixed_size() : b.fixed_size();
+  const std::optional<Size2> size = fixed ? fixed : load.image_size;
   Comparison comparison(a, b, options.tolerance.value_or(std::max(a.tolerance(), b.tolerance())));
   Output output({});
   bool failed = false;

@@ -2,13 +2,20 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
 #include <cstdio>
 #include <new>
+#include <optional>
+#include <string_view>
 #include <system_error>
 
 namespace vit::apps {
 namespace fs = std::filesystem;
 namespace {
+
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "is empty: a variable without a value?" : "";
+}
 
 constexpr const char* kShippedModel = "models/fashion-mnist-vit";
 
@@ -71,9 +78,21 @@ void add_model_option(CLI::App& command, CommonOptions& options) {
           "model: a Hugging Face folder, a weights file with config.json beside it, or a model.onnx that "
           "vitrine export wrote "
           "(default: the model that ships with Vitrine)")
-      ->check([](const std::string& path) {
-        return path.empty() ? "is empty: a variable without a value?" : "";
-      });
+      ->check(not_empty);
+  command
+      .add_option("--arch", options.architecture,
+                  "architecture of weights without a config.json, by its name in timm (NAME or NAME.TAG), "
+                  "torchvision, DINOv2 or DINOv3")
+      ->check(not_empty);
+  command
+      .add_option("--image-size", options.image_size,
+                  "pixels, H or HxW; positions are interpolated (default: what the picture recipe gives)")
+      ->check(not_empty);
+}
+
+void add_label_option(CLI::App& command, CommonOptions& options) {
+  command.add_option("--labels", options.labels, "text file of labels, one a line, in place of the model's")
+      ->check(not_empty);
 }
 
 void add_precision_option(CLI::App& command, CommonOptions& options) {
@@ -89,6 +108,32 @@ void add_thread_option(CLI::App& command, CommonOptions& options) {
 void add_verbosity_options(CLI::App& command, CommonOptions& options) {
   command.add_flag("-v,--verbose", options.verbose, "say on stderr what was resolved and how long it took");
   command.add_flag("-q,--quiet", options.quiet, "no notes on stderr; errors remain");
+}
+
+std::optional<std::int64_t> parse_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+Size2 parse_image_size(const std::string& text) {
+  constexpr std::int64_t kMost = 1 << 16;
+  const std::size_t x = text.find('x');
+  const auto height = parse_number(std::string_view(text).substr(0, x));
+  const auto width = x == std::string::npos ? height : parse_number(std::string_view(text).substr(x + 1));
+  if (!height || !width || *height < 1 || *width < 1 || *height > kMost || *width > kMost) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("--image-size {}: expected pixels such as 224 or 224x160 (height x width)", text));
+  }
+  return {*height, *width};
+}
+
+io::LoadOptions load_options(const CommonOptions& options) {
+  io::LoadOptions result{.architecture = options.architecture, .image_size = {}, .labels = options.labels};
+  if (!options.image_size.empty()) result.image_size = parse_image_size(options.image_size);
+  return result;
 }
 
 fs::path model_path(const CommonOptions& options) {

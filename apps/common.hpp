@@ -2,9 +2,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/checkpoint.hpp"
@@ -28,8 +31,11 @@ ExitCode exit_code(ErrorCode code);
 
 /// Options that most subcommands have.
 struct CommonOptions {
-  std::string model;  ///< as given; empty: the model that ships with Vitrine
-  int threads = 0;    ///< 0: all cores that the process may use
+  std::string model;         ///< as given; empty: the model that ships with Vitrine
+  std::string architecture;  ///< --arch
+  std::string image_size;    ///< --image-size, as given
+  std::string labels;        ///< --labels
+  int threads = 0;           ///< 0: all cores that the process may use
   std::string precision = "fp32";
   bool verbose = false;
   bool quiet = false;
@@ -43,11 +49,22 @@ struct InputArguments {
 
 /// INPUT… and -r.
 void add_input_arguments(CLI::App& command, InputArguments& arguments);
+/// -m, --arch and --image-size.
 void add_model_option(CLI::App& command, CommonOptions& options);
+void add_label_option(CLI::App& command, CommonOptions& options);
 /// --precision fp32, the only one so far.
 void add_precision_option(CLI::App& command, CommonOptions& options);
 void add_thread_option(CLI::App& command, CommonOptions& options);
 void add_verbosity_options(CLI::App& command, CommonOptions& options);
+
+/// A whole number, nothing if the text is anything else.
+std::optional<std::int64_t> parse_number(std::string_view text);
+
+/// "224" or "224x160", height first. Throws Error(invalid_argument) that names the option.
+Size2 parse_image_size(const std::string& text);
+
+/// --arch, --image-size and --labels. Throws Error(invalid_argument).
+io::LoadOptions load_options(const CommonOptions& options);
 
 /// The path behind -m, or that of the shipped model. Throws Error(model_not_found) where that was not
 /// installed.

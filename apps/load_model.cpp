@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string_view>
 
 #include "export/onnx_file.hpp"
 #include "export/onnx_import.hpp"
@@ -11,7 +12,23 @@
 namespace vit::apps {
 namespace {
 
-io::Checkpoint load_onnx(const std::filesystem::path& path) {
+[[noreturn]] void refuse_for_onnx(std::string_view option) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: a model.onnx has all of that written in it; only checkpoints take the option",
+                          option));
+}
+
+/// The graph says what the network is; pictures may still have another size, and labels other words.
+void apply(const io::LoadOptions& options, io::CheckpointInfo& info) {
+  if (!options.architecture.empty()) refuse_for_onnx("--arch");
+  if (options.image_size) {
+    info.config.validate_image(*options.image_size);
+    if (info.recipe) info.recipe = io::resized(*info.recipe, *options.image_size);
+  }
+  if (!options.labels.empty()) info.labels = io::read_label_file(options.labels, info.config.num_classes);
+}
+
+io::Checkpoint load_onnx(const std::filesystem::path& path, const io::LoadOptions& options) {
   const auto file = std::make_shared<const exporter::OnnxFile>(exporter::read_onnx(path));
   exporter::require_ours(*file);
   io::Checkpoint checkpoint{io::read_metadata(path, file->graph.metadata), {}};
@@ -27,6 +44,7 @@ io::Checkpoint load_onnx(const std::filesystem::path& path) {
         "the file multiplies 8-bit integers in other runtimes; here its weights are used, and activations "
         "are not rounded");
   }
+  apply(options, info);
   return checkpoint;
 }
 
@@ -37,15 +55,16 @@ bool is_onnx(const std::filesystem::path& path) {
   return path.extension() == ".onnx" && !std::filesystem::is_directory(path, ignored);
 }
 
-io::Checkpoint load_model(const std::filesystem::path& path) {
-  return is_onnx(path) ? load_onnx(path) : io::load_checkpoint(path);
+io::Checkpoint load_model(const std::filesystem::path& path, const io::LoadOptions& options) {
+  return is_onnx(path) ? load_onnx(path, options) : io::load_checkpoint(path, options);
 }
 
-io::PreprocessConfig load_recipe(const std::filesystem::path& path) {
-  if (!is_onnx(path)) return io::load_preprocess_config(path);
+io::PreprocessConfig load_recipe(const std::filesystem::path& path, const io::LoadOptions& options) {
+  if (!is_onnx(path)) return io::load_preprocess_config(path, options);
   const exporter::OnnxFile file = exporter::read_onnx(path);
   exporter::require_ours(file);
-  const io::CheckpointInfo info = io::read_metadata(path, file.graph.metadata);
+  io::CheckpointInfo info = io::read_metadata(path, file.graph.metadata);
+  apply(options, info);
   if (!info.recipe) throw *info.recipe_error;
   return *info.recipe;
 }

@@ -5,10 +5,13 @@
 #include <memory>
 #include <utility>
 
-#include "io/config_reader.hpp"
 #include "io/family.hpp"
+#include "io/imagenet_labels.hpp"
 #include "io/json.hpp"
+#include "io/model_metadata.hpp"
+#include "io/model_source.hpp"
 #include "io/name_map.hpp"
+#include "io/preset_recipe.hpp"
 #include "io/timm_recipe.hpp"
 #include "io/weight_files.hpp"
 #include "vit/file.hpp"
@@ -21,12 +24,7 @@ constexpr FileErrors kConfigErrors{ErrorCode::model_not_found, ErrorCode::config
                                    ErrorCode::config_invalid};
 constexpr std::string_view kRecipe = "preprocessor_config.json";
 constexpr std::string_view kProcessor = "processor_config.json";  // holds the same, nested
-
-ConfigReader read_config(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  const std::vector<std::byte> bytes = read_file(path, kMaxConfigBytes, kConfigErrors);
-  return {parse_json_object(as_text(bytes), JsonSource(name)), name};
-}
+constexpr std::string_view kPreset = "preset.json";
 
 void validate(const ModelConfig& model, const ConfigReader& config) {
   try {
@@ -36,11 +34,17 @@ void validate(const ModelConfig& model, const ConfigReader& config) {
   }
 }
 
-/// The family's or the config's names; where they give none at all, transformers' LABEL_0, LABEL_1, …
-Labels make_labels(const ConfigReader& config, const FamilyConfig& result) {
+/// The family's or the config's names; where they give none at all, ImageNet's if the head has the size of
+/// one of its sets, else transformers' LABEL_0, LABEL_1, …
+Labels make_labels(const ConfigReader& config, const FamilyConfig& result, std::vector<std::string>& notes) {
   const std::int64_t classes = result.model.num_classes;
   if (classes == 0) return {};
   if (const auto known = result.labels ? result.labels : config.labels()) return {classes, *known};
+  if (const auto imagenet = imagenet_names(classes)) {
+    notes.push_back(
+        fmt::format("the model does not name its {} classes; they are taken to be ImageNet's", classes));
+    return {classes, *imagenet};
+  }
   std::map<std::int64_t, std::string> names;
   for (std::int64_t i = 0; i < classes; ++i) names.emplace(i, fmt::format("LABEL_{}", i));
   return {classes, names};
@@ -53,13 +57,21 @@ ScoreFunction choose_score_function(const std::string& problem_type, std::int64_
   return each_by_itself ? ScoreFunction::sigmoid : ScoreFunction::softmax;
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+Json read_json(const std::filesystem::path& path) {
+  const std::vector<std::byte> bytes = read_file(path, kMaxConfigBytes, kConfigErrors);
+  return parse_json_object(as_text(bytes), JsonSource(path.string()));
+}
+
 /// The config.json of a folder; nothing where there is none that can be read (loading the model is what
 /// complains about that).
 std::optional<Json> config_in(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "config.json";
   try {
-    const std::vector<std::byte> bytes = read_file(path, kMaxConfigBytes, kConfigErrors);
-    return parse_json_object(as_text(bytes), JsonSource(path.string()));
+    return read_json(folder / "config.json");
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -71,9 +83,71 @@ std::string model_type_of(const std::optional<Json>& config) {
   return type != nullptr && type->is_string() ? type->get<std::string>() : "";
 }
 
-void load_recipe(const std::filesystem::path& path, CheckpointInfo& info) {
+[[noreturn]] void fail_without_recipe(const std::filesystem::path& folder) {
+  throw Error(
+      ErrorCode::config_invalid,
+      fmt::format(
+          "{}: there is no such file, which says how pictures become the network's input (size, mean, "
+          "standard deviation); copy it from where the model came from, or write it in Python: "
+          "AutoImageProcessor.from_pretrained(NAME).save_pretrained(FOLDER)",
+          (folder / kRecipe).string()));
+}
+
+PreprocessConfig read_processor(const std::filesystem::path& file, const std::optional<Json>& config) {
+  const std::vector<std::byte> bytes = read_file(file, kMaxConfigBytes, kConfigErrors);
+  return parse_preprocessor_config(as_text(bytes), file.string(), model_type_of(config));
+}
+
+/// What the files of a folder say, or the JSON file that is named itself; nothing where none does.
+std::optional<PreprocessConfig> recipe_in(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const bool is_recipe = !std::filesystem::is_directory(path, ignored) && path.extension() == ".json" &&
+                         path.filename() != "config.json" &&
+                         !path.filename().string().ends_with(".index.json");
+  const std::filesystem::path folder = is_recipe ? path.parent_path() : model_folder(path);
+  const std::optional<Json> config = config_in(folder);
+  if (is_recipe && path.filename() != kPreset) return read_processor(path, config);
+  if (!is_recipe && config && is_timm_config(*config))
+    return parse_timm_recipe(*config, (folder / "config.json").string());
+  if (model_type_of(config).empty() && is_there(folder / kPreset)) {
+    const std::string name = (folder / kPreset).string();
+    return parse_preset(read_json(folder / kPreset), fmt::format("torchvision, {}", name), name);
+  }
+  for (const std::string_view name : {kRecipe, kProcessor}) {
+    if (is_there(folder / name)) return read_processor(folder / name, config);
+  }
+  return std::nullopt;
+}
+
+/// The recipe that the config or the family brings along; nothing where it has to lie in a file of its own.
+std::optional<PreprocessConfig> recipe_of(const ModelSource& source, const ModelConfig& model) {
+  const Json& config = source.config.json();
+  const std::string& name = source.config.name();
+  if (const Json* preset = find(config, "preset"))
+    return parse_preset(*preset, fmt::format("{}, {}", source.family->name, name), name);
+  if (!source.family->preset.empty()) {
+    return parse_preset(parse_json_object(source.family->preset, source.family->name),
+                        fmt::format("{}, as its authors prepare pictures", source.family->name), name,
+                        model.image_size);
+  }
+  return is_timm_config(config) ? std::optional(parse_timm_recipe(config, name)) : std::nullopt;
+}
+
+/// A named architecture brings its recipe along; else the files beside the weights come first.
+PreprocessConfig find_recipe(const std::filesystem::path& path, const ModelSource& source,
+                             const ModelConfig& model, const LoadOptions& options) {
+  if (source.recipe_error) throw *source.recipe_error;
+  std::optional<PreprocessConfig> recipe;
+  if (options.architecture.empty()) recipe = recipe_in(path);
+  if (!recipe) recipe = recipe_of(source, model);
+  if (!recipe) fail_without_recipe(model_folder(path));
+  return options.image_size ? resized(*recipe, *options.image_size) : *recipe;
+}
+
+void load_recipe(const std::filesystem::path& path, const ModelSource& source, const LoadOptions& options,
+                 CheckpointInfo& info) {
   try {
-    info.recipe = load_preprocess_config(path);
+    info.recipe = find_recipe(path, source, info.config, options);
   } catch (const Error& error) {
     info.recipe_error = error;
   }
@@ -94,76 +168,84 @@ void report_resampled_positions(CheckpointInfo& info) {
        "size of the pictures in the recipe"});
 }
 
-}  // namespace
-
-Checkpoint load_checkpoint(const std::filesystem::path& path) {
-  Checkpoint checkpoint;
-  CheckpointInfo& info = checkpoint.info;
-  const ModelPaths paths = locate_model(path);
-
-  ConfigReader config = read_config(paths.config);
-  const Family& family = select_family(config);
-  const auto files = std::make_shared<WeightFiles>(paths);
-  FamilyConfig result = family.read_config(config, *files);
-  validate(result.model, config);
-
-  NameMapping mapping = map_weights(*files, result.names != nullptr ? *result.names : family.names,
-                                    result.model, checkpoint.weights);
-  checkpoint.weights.storage = files;
-  checkpoint.weights.release_pages = [files] { files->release_pages(); };
-
-  info.path = path;
-  info.family = family.name;
+/// Everything that the config says, and what the weights and the options add to it.
+void describe_model(const ModelSource& source, FamilyConfig result, CheckpointInfo& info) {
+  const ConfigReader& config = source.config;
+  info.family = source.family->name;
   info.architecture = std::move(result.architecture);
   info.config = result.model;
   info.parameters = parameter_count(result.model);
-  info.labels = make_labels(config, result);
+  info.notes = source.notes;
+  info.notes.insert(info.notes.end(), result.notes.begin(), result.notes.end());
+  info.labels = make_labels(config, result, info.notes);
   info.problem_type = config.find_text("problem_type").value_or("");
   info.score_function = choose_score_function(info.problem_type, result.model.num_classes);
+  info.resolved = config.resolved();
+}
+
+}  // namespace
+
+Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options) {
+  Checkpoint checkpoint;
+  CheckpointInfo& info = checkpoint.info;
+  const ModelPaths paths = locate_model(path);
+  const auto files = std::make_shared<WeightFiles>(paths);
+  ModelSource source = find_source(paths, *files, options);
+  FamilyConfig result = source.family->read_config(source.config, *files);
+  validate(result.model, source.config);
+
+  NameMapping mapping = map_weights(*files, result.names ? *result.names : source.family->names, result.model,
+                                    checkpoint.weights);
+  checkpoint.weights.storage =
+      std::make_shared<std::pair<std::shared_ptr<WeightFiles>, decltype(mapping.converted)>>(
+          files, std::move(mapping.converted));
+  checkpoint.weights.release_pages = [files] { files->release_pages(); };
+
+  info.path = path;
+  describe_model(source, std::move(result), info);
+  info.tensors = std::move(mapping.tensors);
   info.weight_files = files->paths();
   info.stored_dtype = std::move(mapping.stored_dtype);
   info.ignored = std::move(mapping.ignored);
   info.unmatched = std::move(mapping.unmatched);
-  info.resolved = config.resolved();
-  info.notes = std::move(result.notes);
   if (!info.unmatched.empty()) {
     info.notes.push_back(
         fmt::format("{} tensors of the file belong to no part of this network ({}, …); vitrine info "
                     "lists them",
                     info.unmatched.size(), info.unmatched.front()));
   }
-  load_recipe(path, info);
+  if (options.image_size) info.config.validate_image(*options.image_size);
+  if (!options.labels.empty()) info.labels = read_label_file(options.labels, info.config.num_classes);
+  load_recipe(path, source, options, info);
   report_resampled_positions(info);
   return checkpoint;
 }
 
-PreprocessConfig load_preprocess_config(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
+CheckpointInfo describe_architecture(const std::string& name) {
+  const WeightFiles none;
+  ModelSource source = named_source(name, none);
+  FamilyConfig result = source.family->read_config(source.config, none);
+  validate(result.model, source.config);
+  CheckpointInfo info;
+  info.tensors = file_tensors(result.names ? *result.names : source.family->names, result.model);
+  describe_model(source, std::move(result), info);
+  load_recipe({}, source, {.architecture = name}, info);
+  return info;
+}
+
+PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const LoadOptions& options) {
+  if (!path.empty() && !is_there(path)) {
     throw Error(ErrorCode::model_not_found, fmt::format("{}: no such file or folder", path.string()));
   }
-  const bool is_recipe = !std::filesystem::is_directory(path, ignored) && path.extension() == ".json" &&
-                         path.filename() != "config.json" &&
-                         !path.filename().string().ends_with(".index.json");
-  const std::filesystem::path folder = is_recipe ? path.parent_path() : model_folder(path);
-  const std::optional<Json> config = config_in(folder);
-  if (!is_recipe && config && is_timm_config(*config))
-    return parse_timm_recipe(*config, (folder / "config.json").string());
-  std::filesystem::path file = is_recipe ? path : folder / kRecipe;
-  const std::filesystem::path processor = file.parent_path() / kProcessor;
-  if (!std::filesystem::exists(file, ignored) && std::filesystem::exists(processor, ignored))
-    file = processor;
-  if (!std::filesystem::exists(file, ignored)) {
-    throw Error(
-        ErrorCode::config_invalid,
-        fmt::format(
-            "{}: there is no such file, which says how pictures become the network's input (size, mean, "
-            "standard deviation); copy it from where the model came from, or write it in Python: "
-            "AutoImageProcessor.from_pretrained(NAME).save_pretrained(FOLDER)",
-            file.string()));
+  if (options.architecture.empty()) {
+    if (const auto recipe = recipe_in(path))
+      return options.image_size ? resized(*recipe, *options.image_size) : *recipe;
   }
-  const std::vector<std::byte> bytes = read_file(file, kMaxConfigBytes, kConfigErrors);
-  return parse_preprocessor_config(as_text(bytes), file.string(), model_type_of(config));
+  // What is left depends on the network.
+  const CheckpointInfo info =
+      path.empty() ? describe_architecture(options.architecture) : load_checkpoint(path, options).info;
+  if (!info.recipe) throw *info.recipe_error;
+  return *info.recipe;
 }
 
 }  // namespace vit::io

@@ -38,6 +38,7 @@ struct CheckpointInfo {
   std::optional<PreprocessConfig> recipe;
   std::optional<Error> recipe_error;  ///< why there is no recipe, and what to do
 
+  std::vector<TensorSpec> tensors;  ///< of the network, as the files have them (of a model.onnx: none)
   std::vector<std::filesystem::path> weight_files;
   std::string stored_dtype;            ///< of the weights used: "F32", "F16", or "BF16, F32" for a mix
   std::vector<std::string> ignored;    ///< tensors in the files that this family never uses
@@ -47,13 +48,25 @@ struct CheckpointInfo {
       notes;  ///< what a user might want to know: an unknown architecture, labels without names
 };
 
+/// What a user says besides the path.
+struct LoadOptions {
+  /// An architecture by name, NAME or NAME.TAG of timm, or a name of torchvision, DINOv2 or DINOv3: it is
+  /// read in place of config.json and gives the picture recipe. The number of classes and the size of the
+  /// position table are those of the weights.
+  std::string architecture = {};
+  std::optional<Size2> image_size = {};  ///< pixels of the pictures: the recipe is scaled to it
+  std::filesystem::path labels = {};  ///< text file with a line for each class, in place of the model's names
+};
+
 struct Checkpoint {
   CheckpointInfo info;
   Weights weights;  ///< views into mapped files, which weights.storage keeps
 };
 
 /// Loads a folder (config.json with model.safetensors, or with model.safetensors.index.json and its shards),
-/// or a weights file with config.json beside it. Nothing of the weights is copied or converted.
+/// or a weights file with config.json beside it. Without a config.json the network is the one that
+/// options.architecture names, or that the tensors' names and shapes leave no doubt about. Nothing of the
+/// weights is copied or converted where the file's layout is the network's.
 ///
 /// Throws Error:
 ///   model_not_found    no such path, no config.json, no weights; says what is there instead
@@ -63,12 +76,16 @@ struct Checkpoint {
 ///   mis-shaped,
 ///                      wrongly typed and unexpected tensor is named, as the file calls it
 /// A missing or unusable picture recipe is no error here: see CheckpointInfo::recipe_error.
-Checkpoint load_checkpoint(const std::filesystem::path& path);
+Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options = {});
+
+/// What weights of an architecture would be, without any: `name` as LoadOptions::architecture. Throws
+/// Error(model_unsupported).
+CheckpointInfo describe_architecture(const std::string& name);
 
 /// Only the picture recipe: of a folder that may hold nothing else, of the folder that a weights file lies
 /// in, or a JSON file itself. A timm folder's is in its config.json, whatever lies beside that. Throws Error:
 /// model_not_found, config_invalid, model_unsupported.
-PreprocessConfig load_preprocess_config(const std::filesystem::path& path);
+PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// Throws unless the model can classify pictures. Error: model_unsupported if it has no classification head,
 /// or does not take RGB; recipe_error if it has no picture

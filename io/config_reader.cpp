@@ -10,8 +10,6 @@
 namespace vit::io {
 namespace {
 
-constexpr std::string_view kFromConfig = "config.json";
-
 struct ActivationName {
   std::string_view name;
   Activation activation;
@@ -74,21 +72,19 @@ void ConfigReader::note(std::string_view key, std::string value, std::string sou
 
 std::int64_t ConfigReader::integer(std::string_view key, std::int64_t otherwise) {
   const auto found = find_integer(key);
-  note(key, std::to_string(found.value_or(otherwise)), found ? std::string(kFromConfig) : defaults_source_);
+  note(key, std::to_string(found.value_or(otherwise)), found ? from_config_ : defaults_source_);
   return found.value_or(otherwise);
 }
 
 double ConfigReader::number(std::string_view key, double otherwise) {
   const auto found = find_number(object_, key, source());
-  note(key, fmt::format("{}", found.value_or(otherwise)),
-       found ? std::string(kFromConfig) : defaults_source_);
+  note(key, fmt::format("{}", found.value_or(otherwise)), found ? from_config_ : defaults_source_);
   return found.value_or(otherwise);
 }
 
 bool ConfigReader::boolean(std::string_view key, bool otherwise) {
   const auto found = find_bool(object_, key, source());
-  note(key, found.value_or(otherwise) ? "true" : "false",
-       found ? std::string(kFromConfig) : defaults_source_);
+  note(key, found.value_or(otherwise) ? "true" : "false", found ? from_config_ : defaults_source_);
   return found.value_or(otherwise);
 }
 
@@ -110,7 +106,7 @@ Size2 ConfigReader::size(std::string_view key, Size2 otherwise) {
     size = {side, side};
   }
   if (!in_range(size.height) || !in_range(size.width)) throw_unexpected(source(), key, kExpected, *value);
-  note(key, to_text(size), std::string(kFromConfig));
+  note(key, to_text(size), from_config_);
   return size;
 }
 
@@ -128,13 +124,15 @@ Activation ConfigReader::activation(std::string_view key, Activation otherwise) 
                      known_activations()));
   }
   const std::string_view canonical = to_string(row->activation);
-  note(key, canonical == *name ? *name : fmt::format("{} ({})", canonical, *name), std::string(kFromConfig));
+  note(key, canonical == *name ? *name : fmt::format("{} ({})", canonical, *name), from_config_);
   return row->activation;
 }
 
 ConfigReader ConfigReader::section(std::string_view key) const {
   const Json* object = find_object(object_, key, source());
-  return {object == nullptr ? Json::object() : *object, fmt::format("{}: \"{}\"", name_, key)};
+  ConfigReader inner(object == nullptr ? Json::object() : *object, fmt::format("{}: \"{}\"", name_, key));
+  inner.from_config_ = from_config_;
+  return inner;
 }
 
 void ConfigReader::add_resolved(const ConfigReader& section) {

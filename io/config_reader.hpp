@@ -22,6 +22,15 @@ class ConfigReader {
   /// `name` is what messages call the file.
   ConfigReader(Json object, std::string name);
 
+  /// For a config that no file holds: of an architecture by its name, whose sizes the weights may overrule.
+  static ConfigReader named(Json object, std::string name) {
+    ConfigReader reader(std::move(object), std::move(name));
+    reader.from_config_ = reader.name_;
+    reader.is_named_ = true;
+    return reader;
+  }
+  bool is_named() const { return is_named_; }
+
   /// What `info` calls the place that defaults come from: "default of ViTConfig".
   void set_defaults_source(std::string_view class_name);
 
@@ -49,6 +58,8 @@ class ConfigReader {
   void note(std::string_view key, std::string value, std::string source);
   std::vector<ResolvedValue> resolved() const { return resolved_; }
 
+  /// What `info` calls the config: "config.json", or the name of the architecture.
+  const std::string& origin() const { return from_config_; }
   const Json& json() const { return object_; }
   const std::string& name() const { return name_; }
   /// Throws Error(code) with the file's name in front.
@@ -59,6 +70,8 @@ class ConfigReader {
 
   Json object_;
   std::string name_;
+  std::string from_config_ = "config.json";
+  bool is_named_ = false;
   std::string defaults_source_ = "default";
   std::vector<ResolvedValue> resolved_;
 };

@@ -15,6 +15,11 @@ bool contains(const std::vector<std::string_view>& list, std::string_view item) 
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
+bool has_architecture(const Family& family, std::string_view name) {
+  return std::any_of(family.architectures.begin(), family.architectures.end(),
+                     [&](const NamedArchitecture& row) { return row.name == name; });
+}
+
 std::string supported() {
   std::string text;
   for (const Family* family : families()) {
@@ -27,15 +32,16 @@ std::string supported() {
 }  // namespace
 
 std::span<const Family* const> families() {
-  static const std::array list{&hf_vit_family(),    &hf_dinov2_family(), &hf_dinov2_registers_family(),
-                               &hf_dinov3_family(), &hf_beit_family(),   &hf_vit_msn_family(),
-                               &hf_deit_family(),   &hf_ijepa_family(),  &hf_clip_family(),
-                               &hf_siglip_family(), &timm_vit_family(),  &timm_beit_family(),
-                               &timm_eva_family()};
+  static const std::array list{&hf_vit_family(),         &hf_dinov2_family(),   &hf_dinov2_registers_family(),
+                               &hf_dinov3_family(),      &hf_beit_family(),     &hf_vit_msn_family(),
+                               &hf_deit_family(),        &hf_ijepa_family(),    &hf_clip_family(),
+                               &hf_siglip_family(),      &torchvision_family(), &dinov3_release_family(),
+                               &dinov2_release_family(), &google_vit_family(),  &timm_vit_family(),
+                               &timm_beit_family(),      &timm_eva_family()};
   return list;
 }
 
-const Family& select_family(const ConfigReader& config) {
+const Family& select_family(const ConfigReader& config, const WeightFiles& files) {
   if (const auto model_type = config.find_text("model_type")) {
     for (const Family* family : families()) {
       if (contains(family->model_types, *model_type)) return *family;
@@ -51,11 +57,19 @@ const Family& select_family(const ConfigReader& config) {
         return *family;
     }
   }
-  if (config.find_text("architecture")) return select_timm_family(config);
+  if (const auto name = config.find_text("architecture")) {
+    for (const Family* family : families()) {
+      if (has_architecture(*family, *name)) return *family;
+    }
+    return select_timm_family(config);
+  }
   if (!architectures.empty()) {
     config.fail(ErrorCode::model_unsupported,
                 fmt::format("the architecture \"{}\" is not supported; supported model_type: {}",
                             architectures.front(), supported()));
+  }
+  for (const Family* family : families()) {
+    if (family->recognises != nullptr && family->recognises(files)) return *family;
   }
   config.fail(
       ErrorCode::config_invalid,

@@ -26,7 +26,14 @@ struct FamilyConfig {
   /// Names of classes, by index, where the family has a place of its own for them; otherwise id2label's.
   std::optional<std::map<std::int64_t, std::string>> labels;
   /// In place of Family::names, for a family that calls tensors by more than one scheme.
-  const NameTable* names = nullptr;
+  std::optional<NameTable> names;
+};
+
+/// An architecture that people know by name, for weights without a config.json. Rows of JSON objects.
+struct NamedArchitecture {
+  std::string_view name;
+  std::string_view model_args;
+  std::string_view preset = {};  ///< how pictures are prepared (io/preset_recipe.hpp); empty: the family's
 };
 
 struct Family {
@@ -41,6 +48,12 @@ struct Family {
   /// model_unsupported. The tensors decide what the config leaves open (a head, a pooler); nothing is checked
   /// here.
   FamilyConfig (*read_config)(ConfigReader& config, const WeightFiles& files);
+
+  /// Of a family whose releases have no config.json; others leave the rest empty.
+  std::span<const NamedArchitecture> architectures = {};
+  std::string_view preset = {};  ///< see NamedArchitecture
+  /// Whether weights without a config.json are of this family, by the names of their tensors.
+  bool (*recognises)(const WeightFiles& files) = nullptr;
 };
 
 const Family& hf_vit_family();
@@ -56,12 +69,19 @@ const Family& hf_siglip_family();
 const Family& timm_vit_family();
 const Family& timm_beit_family();
 const Family& timm_eva_family();
+const Family& torchvision_family();
+const Family& dinov2_release_family();
+const Family& dinov3_release_family();
+const Family& google_vit_family();
+
+/// The names of google_vit_family(), which networks of timm's may have in their files, too.
+NameTable google_vit_names();
 
 /// All of them, in the order in which they are asked.
 std::span<const Family* const> families();
 
-/// The family of a config.json. Throws Error: model_unsupported, naming what it is and what is supported;
-/// config_invalid if it does not say what it is.
-const Family& select_family(const ConfigReader& config);
+/// The family of a config.json, by what it says and, where that is nothing, by the tensors. Throws Error:
+/// model_unsupported, naming what it is and what is supported; config_invalid if it does not say what it is.
+const Family& select_family(const ConfigReader& config, const WeightFiles& files);
 
 }  // namespace vit::io

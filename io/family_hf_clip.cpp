@@ -39,7 +39,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
     model.pooling = Pooling::mean;
     model.final_norm = FinalNorm::none;
     model.num_classes = count_hf_classes(config, files, kHead, result);
-    result.names = &classifier_names();
+    result.names = classifier_names();
   } else {
     model.pooling = Pooling::cls;
     model.final_norm = FinalNorm::after_pooling;

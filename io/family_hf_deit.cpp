@@ -49,7 +49,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   model.num_classes = count_hf_classes(config, files, head, result);
   if (head == kClassHead) {
     model.distillation = Distillation::head;
-    result.names = &names_with_teacher();
+    result.names = names_with_teacher();
   }
   return result;
 }

@@ -90,7 +90,7 @@ const NameTable& gated_names() {
 
 FamilyConfig read_config_and_names(ConfigReader& config, const WeightFiles& files) {
   FamilyConfig result = read_config(config, files);
-  if (result.model.mlp == Mlp::gated) result.names = &gated_names();
+  if (result.model.mlp == Mlp::gated) result.names = gated_names();
   return result;
 }
 

@@ -44,7 +44,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   model.pooling = Pooling::mean;
   if (has_hf_head(config, files, hf_siglip_family(), kHead, result)) {
     model.num_classes = count_hf_classes(config, files, kHead, result);
-    result.names = &classifier_names();
+    result.names = classifier_names();
   } else if (vision_tower_config(config).boolean("vision_use_head", true)) {
     model.pooling = Pooling::attention;
   } else {

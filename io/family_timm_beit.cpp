@@ -8,6 +8,8 @@
 namespace vit::io {
 namespace {
 
+constexpr TimmNaming kNaming{.layer_scale1 = "{block}gamma_1", .layer_scale2 = "{block}gamma_2"};
+
 RelativePositions read_relative_positions(TimmArgs& args) {
   const bool own = args.boolean("use_rel_pos_bias", false);
   const bool shared = args.boolean("use_shared_rel_pos_bias", false);
@@ -26,7 +28,7 @@ void read_pooling(TimmArgs& args, ModelConfig& model) {
     model.final_norm = FinalNorm::after_pooling;
 }
 
-FamilyConfig read_config(ConfigReader& config, const WeightFiles&) {
+FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   FamilyConfig result;
   ModelConfig& model = result.model;
   TimmArgs args(config, find_timm_architecture(config));
@@ -47,7 +49,10 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles&) {
   // timm's network takes images of one size; what it does to the tables of a resized one is not for here.
   model.relative_positions = read_relative_positions(args);
   read_pooling(args, model);
-  finish_timm_config(config, args, result);
+  TimmNaming naming = kNaming;
+  naming.gate_apart = model.mlp == Mlp::gated;
+  result.names = timm_names(naming);
+  finish_timm_config(config, files, args, result);
   return result;
 }
 
@@ -59,7 +64,7 @@ const Family& timm_beit_family() {
       .model_types = {},
       .classifiers = {},
       .headless = {},
-      .names = timm_names({"{block}gamma_1", "{block}gamma_2"}),
+      .names = timm_names(kNaming),
       .read_config = read_config,
   };
   return family;

@@ -9,7 +9,9 @@
 namespace vit::io {
 namespace {
 
-void read_attention(TimmArgs& args, ModelConfig& model) {
+constexpr TimmNaming kNaming{.layer_scale1 = "{block}gamma_1", .layer_scale2 = "{block}gamma_2"};
+
+void read_attention(TimmArgs& args, ModelConfig& model, TimmNaming& naming) {
   model.layer_norm_eps = static_cast<float>(args.layer_norm_epsilon("norm_layer"));
   const std::string type = args.text("attn_type", "eva");
   if (type != "eva" && type != "rope") {
@@ -18,19 +20,20 @@ void read_attention(TimmArgs& args, ModelConfig& model) {
   }
   model.qkv_bias = args.boolean("qkv_bias", true);
   model.key_bias = type == "rope" || !model.qkv_bias;  // EvaAttention's keys have none
-  args.allow({"qkv_fused"});                           // the tensors show it
+  naming.qkv_apart = !args.boolean("qkv_fused", true);
   model.qk_norm = args.boolean("qk_norm", false);
   model.attn_norm = args.boolean("scale_attn_inner", false);
   for (const char* key : {"num_kv_heads", "use_post_norm", "attn_only_layer_scale"}) args.refuse(key);
   model.layer_scale = args.is_given("init_values");
 }
 
-void read_mlp(TimmArgs& args, ModelConfig& model) {
+void read_mlp(TimmArgs& args, ModelConfig& model, TimmNaming& naming) {
   model.mlp_size = read_timm_mlp_width(args, model.hidden_size);
   model.mlp_norm = args.boolean("scale_mlp", false);
   const std::int64_t align = args.integer("swiglu_align_to", 0);
   if (!args.boolean("swiglu_mlp", false)) return;
   model.mlp = Mlp::gated;
+  naming.gate_apart = model.mlp_norm || align > 0;
   model.activation = Activation::silu;
   if (align > 0) model.mlp_size = (model.mlp_size + align - 1) / align * align;
 }
@@ -87,17 +90,19 @@ void read_pooling(TimmArgs& args, ModelConfig& model) {
   model.final_norm = after ? FinalNorm::after_pooling : before ? FinalNorm::before_pooling : FinalNorm::none;
 }
 
-FamilyConfig read_config(ConfigReader& config, const WeightFiles&) {
+FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   FamilyConfig result;
   ModelConfig& model = result.model;
   TimmArgs args(config, find_timm_architecture(config));
   read_timm_sizes(args, model);
-  read_attention(args, model);
-  read_mlp(args, model);
+  TimmNaming naming = kNaming;
+  read_attention(args, model, naming);
+  read_mlp(args, model, naming);
   read_rotary(args, model);
   read_tokens(args, model);
   read_pooling(args, model);
-  finish_timm_config(config, args, result);
+  result.names = timm_names(naming);
+  finish_timm_config(config, files, args, result);
   return result;
 }
 
@@ -109,7 +114,7 @@ const Family& timm_eva_family() {
       .model_types = {},
       .classifiers = {},
       .headless = {},
-      .names = timm_names({"{block}gamma_1", "{block}gamma_2"}),
+      .names = timm_names(kNaming),
       .read_config = read_config,
   };
   return family;

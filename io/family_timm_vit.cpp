@@ -12,19 +12,7 @@ namespace {
 
 constexpr std::string_view kDistilled = "VisionTransformerDistilled";
 
-NameTable name_table(bool ignores_attention_pool) {
-  NameTable table = timm_names({"{block}ls1.gamma", "{block}ls2.gamma"});
-  if (ignores_attention_pool) table.ignored.push_back("attn_pool.");
-  return table;
-}
-
-/// SigLIP's weights bring their attention pooling along where an architecture pools otherwise; timm drops it.
-const NameTable& siglip_names() {
-  static const NameTable table = name_table(true);
-  return table;
-}
-
-void read_mlp(TimmArgs& args, ModelConfig& model) {
+void read_mlp(TimmArgs& args, ModelConfig& model, TimmNaming& naming) {
   model.activation = args.activation("act_layer", Activation::gelu);
   model.mlp_size = read_timm_mlp_width(args, model.hidden_size);
   model.mlp_norm = args.boolean("scale_mlp_norm", false);
@@ -32,6 +20,7 @@ void read_mlp(TimmArgs& args, ModelConfig& model) {
   const auto [kind, gate_last] = args.mlp_layer("mlp_layer");
   if (kind == "Mlp") return;
   model.mlp = Mlp::gated;
+  naming.gate_apart = kind == "SwiGLU";
   if (kind == "GluMlp" && !gate_last) {
     model.mlp_size /= 2;
   } else if (kind != "SwiGLU") {
@@ -99,20 +88,24 @@ void read_distillation(const TimmArgs& args, ModelConfig& model) {
   }
 }
 
-FamilyConfig read_config(ConfigReader& config, const WeightFiles&) {
+FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   const TimmArchitecture& architecture = find_timm_architecture(config);
   FamilyConfig result;
   ModelConfig& model = result.model;
   TimmArgs args(config, architecture);
   read_timm_sizes(args, model);
-  read_mlp(args, model);
+  TimmNaming naming;
+  read_mlp(args, model, naming);
   read_blocks(args, model);
   read_tokens(args, model);
   read_pooling(args, model);
   if (architecture.model_class == kDistilled) read_distillation(args, model);
-  finish_timm_config(config, args, result);
+  result.names = timm_names(naming);
+  // SigLIP's weights bring their attention pooling along where an architecture pools otherwise; timm drops
+  // it.
   if (architecture.name.find("siglip") != std::string_view::npos && model.pooling != Pooling::attention)
-    result.names = &siglip_names();
+    result.names->ignored.push_back("attn_pool.");
+  finish_timm_config(config, files, args, result);
   return result;
 }
 
@@ -124,7 +117,7 @@ const Family& timm_vit_family() {
       .model_types = {},
       .classifiers = {},
       .headless = {},
-      .names = name_table(false),
+      .names = timm_names({}),
       .read_config = read_config,
   };
   return family;

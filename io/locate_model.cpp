@@ -108,12 +108,7 @@ bool has_other_format(const std::string& name) {
 fs::path config_in(const fs::path& folder) {
   const fs::path config = folder / kConfig;
   if (is_dangling_link(config)) fail_dangling(config);
-  if (!is_there(config)) {
-    not_found(fmt::format("{}: no {} in it, which says what network the weights belong to; found {}",
-                          folder.empty() ? "." : folder.string(), kConfig,
-                          list_of(names_in(folder.empty() ? "." : folder))));
-  }
-  return config;
+  return is_there(config) ? config : fs::path();
 }
 
 ModelPaths locate_in_folder(const fs::path& folder) {
@@ -126,6 +121,15 @@ ModelPaths locate_in_folder(const fs::path& folder) {
 }
 
 }  // namespace
+
+void fail_without_config(const ModelPaths& paths) {
+  const fs::path folder = paths.weights.parent_path();
+  not_found(fmt::format(
+      "{}: no {} in it, which says what network the weights belong to; found {}. Their tensors alone do not "
+      "say "
+      "it either; if you know the architecture, name it: --arch NAME",
+      folder.empty() ? "." : folder.string(), kConfig, list_of(names_in(folder.empty() ? "." : folder))));
+}
 
 std::filesystem::path model_folder(const std::filesystem::path& path) {
   return is_folder(path) ? path : path.parent_path();

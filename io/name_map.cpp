@@ -63,9 +63,93 @@ struct Choice {
   auto operator<=>(const Choice&) const = default;
 };
 
+/// What the tensors of a network are called by a family's table.
+class Namer {
+ public:
+  explicit Namer(const NameTable& names) : names_(names) {}
+
+  const NameTable& table() const { return names_; }
+
+  /// The parts of a canonical name, and its rule: that of the whole name before that of weight and bias.
+  std::pair<Canonical, const NameRule*> find(const std::string& canonical) const {
+    Canonical name = split(canonical);
+    if (const NameRule* whole = find_rule(name.rule + name.suffix)) {
+      name.rule += std::exchange(name.suffix, "");
+      return {name, whole};
+    }
+    if (const NameRule* rule = find_rule(name.rule)) return {name, rule};
+    throw Error(ErrorCode::internal, fmt::format("the family has no name for the tensor {}", canonical));
+  }
+
+  const NameRule* find_rule(const std::string& canonical) const {
+    const auto at = std::find_if(names_.rules.begin(), names_.rules.end(),
+                                 [&](const NameRule& r) { return r.canonical == canonical; });
+    return at == names_.rules.end() ? nullptr : &*at;
+  }
+
+  /// The parts' names in a file, without the wrapper.
+  std::vector<std::string> expand(const NameRule& r, const Canonical& name, const Choice& choice) const {
+    const std::string_view base = names_.bases[choice.base];
+    const std::string block = name.block.empty() ? ""
+                                                 : fmt::format("{}{}{}{}", base, names_.blocks[choice.block],
+                                                               name.block, names_.block_end);
+    std::vector<std::string> parts;
+    for (const std::string_view part : r.spellings[choice.spelling]) {
+      std::string full = replaced(replaced(part, "{block}", block), "{base}", base);
+      if (!name.suffix.empty()) full += full.ends_with('_') ? name.suffix.substr(1) : name.suffix;
+      parts.push_back(std::move(full));
+    }
+    return parts;
+  }
+
+ private:
+  const NameTable& names_;
+};
+
+/// The shape of each of a tensor's `parts` in the file.
+Shape stored_shape(const TensorSpec& spec, const NameRule& r, std::size_t parts) {
+  Shape shape(spec.shape.begin() + static_cast<std::ptrdiff_t>(r.dropped_axes), spec.shape.end());
+  if (parts > 1) shape.front() /= static_cast<std::int64_t>(parts);
+  shape.front() = shape.front() / (r.cut.to - r.cut.from) * r.cut.of;
+  if (r.layout == Layout::kernel) return {shape[1], shape[0]};
+  if (r.layout == Layout::image_kernel) return {shape[2], shape[3], shape[1], shape[0]};
+  return shape;
+}
+
+/// Whether `found` holds `expected` in more dimensions, none across the border between two of `expected`'s.
+bool splits(const Shape& found, const Shape& expected) {
+  std::size_t next = 0;
+  for (const std::int64_t size : expected) {
+    std::int64_t product = 1;
+    do {
+      if (next == found.size()) return false;
+      product *= found[next++];
+    } while (product < size);
+    if (product != size) return false;
+  }
+  return next == found.size();
+}
+
+/// [H, W, in, out] -> [out, in, H, W]
+std::shared_ptr<const Tensor> from_image_kernel(const StoredTensor& stored) {
+  const std::int64_t pixels = stored.shape[0] * stored.shape[1];
+  const std::int64_t in = stored.shape[2];
+  const std::int64_t out = stored.shape[3];
+  const WeightView view{stored.shape, {{stored.data.data(), *stored.float_dtype, pixels * in * out}}};
+  const Tensor kernel = view.to_tensor();
+  auto result = std::make_shared<Tensor>(Shape{out, in, stored.shape[0], stored.shape[1]});
+  float* next = result->data();
+  for (std::int64_t o = 0; o < out; ++o) {
+    for (std::int64_t i = 0; i < in; ++i) {
+      for (std::int64_t p = 0; p < pixels; ++p) *next++ = kernel.data()[(p * in + i) * out + o];
+    }
+  }
+  return result;
+}
+
 class Mapper {
  public:
-  Mapper(const WeightFiles& files, const NameTable& names) : files_(files), names_(names) {}
+  Mapper(const WeightFiles& files, const NameTable& names) : files_(files), namer_(names), names_(names) {}
 
   void map(const ModelConfig& config, Weights& weights) {
     for_each_tensor(config, weights,
@@ -84,33 +168,12 @@ class Mapper {
     report_.throw_if_bad(files_.name().string(), used_.size());
     for (const std::string& dtype : dtypes_)
       mapping.stored_dtype += (mapping.stored_dtype.empty() ? "" : ", ") + dtype;
+    mapping.tensors = std::move(tensors_);
+    mapping.converted = std::move(converted_);
     return mapping;
   }
 
  private:
-  const NameRule& rule(const std::string& canonical) const {
-    const auto at = std::find_if(names_.rules.begin(), names_.rules.end(),
-                                 [&](const NameRule& r) { return r.canonical == canonical; });
-    if (at == names_.rules.end()) {
-      throw Error(ErrorCode::internal, fmt::format("the family has no name for the tensor {}", canonical));
-    }
-    return *at;
-  }
-
-  /// The parts' names in a file, without the wrapper.
-  std::vector<std::string> expand(const NameRule& r, const Canonical& name, const Choice& choice) const {
-    const std::string_view base = names_.bases[choice.base];
-    const std::string block =
-        name.block.empty() ? "" : fmt::format("{}{}{}.", base, names_.blocks[choice.block], name.block);
-    std::vector<std::string> parts;
-    for (const std::string_view part : r.spellings[choice.spelling]) {
-      std::string full = replaced(replaced(part, "{block}", block), "{base}", base);
-      full += full.ends_with('_') ? name.suffix.substr(1) : name.suffix;
-      parts.push_back(std::move(full));
-    }
-    return parts;
-  }
-
   template <class Visit>  // Visit(choice) -> true to stop
   void for_each_choice(const NameRule& r, const Canonical& name, Visit visit) const {
     const std::size_t blocks = name.block.empty() ? 1 : names_.blocks.size();
@@ -124,16 +187,17 @@ class Mapper {
   }
 
   void find_tensor(const TensorSpec& spec, WeightView& view) {
-    const Canonical name = split(spec.name);
-    const NameRule& r = rule(name.rule);
+    const auto [name, found] = namer_.find(spec.name);
+    const NameRule& r = *found;
     bool complete = false;
-    for_each_choice(r, name, [&](const Choice& choice) {
-      const std::vector<std::string> parts = expand(r, name, choice);
+    const std::string& rule_name = name.rule;
+    for_each_choice(r, name, [&, &name = name](const Choice& choice) {
+      const std::vector<std::string> parts = namer_.expand(r, name, choice);
       std::vector<const StoredTensor*> stored;
       for (const std::string& part : parts) stored.push_back(files_.find(part));
       if (std::find(stored.begin(), stored.end(), nullptr) != stored.end()) return false;
       take(spec, r, stored, view);
-      ++votes_[name.rule][choice];
+      ++votes_[rule_name][choice];
       complete = true;
       return true;
     });
@@ -143,21 +207,27 @@ class Mapper {
   /// Checks the parts against the shape; they share its first dimension evenly.
   void take(const TensorSpec& spec, const NameRule& r, const std::vector<const StoredTensor*>& stored,
             WeightView& view) {
-    Shape expected(spec.shape.begin() + static_cast<std::ptrdiff_t>(r.dropped_axes), spec.shape.end());
-    if (stored.size() > 1) expected.front() /= static_cast<std::int64_t>(stored.size());
-    expected.front() = expected.front() / (r.cut.to - r.cut.from) * r.cut.of;
+    const Shape expected = stored_shape(spec, r, stored.size());
     view.shape = spec.shape;
     for (const StoredTensor* part : stored) {
-      if (!check(*part, expected)) continue;
+      if (!check(*part, r.layout, expected)) continue;
+      if (r.layout == Layout::image_kernel) {
+        converted_.push_back(from_image_kernel(*part));
+        const Tensor& kernel = *converted_.back();
+        view.parts.push_back({reinterpret_cast<const std::byte*>(kernel.data()), DType::f32, kernel.size()});
+        continue;
+      }
       const std::int64_t share = element_count(part->shape) / r.cut.of;
       view.parts.push_back({part->data.data() + r.cut.from * share * size_of(*part->float_dtype),
-                            *part->float_dtype, (r.cut.to - r.cut.from) * share});
+                            *part->float_dtype, (r.cut.to - r.cut.from) * share,
+                            r.layout == Layout::kernel ? expected[1] : 0});
     }
   }
 
-  bool check(const StoredTensor& part, const Shape& expected) {
-    used_.insert(part.name);
-    if (part.shape != expected) {
+  bool check(const StoredTensor& part, Layout layout, const Shape& expected) {
+    if (used_.insert(part.name).second) tensors_.push_back({part.name, part.shape});
+    const bool may_split = layout == Layout::flattened || layout == Layout::kernel;
+    if (part.shape != expected && !(may_split && splits(part.shape, expected))) {
       add_once(report_.misshaped, fmt::format("{} (expected {}, found {})", part.name, to_string(expected),
                                               to_string(part.shape)));
       return false;
@@ -174,12 +244,12 @@ class Mapper {
   /// Names what is missing as the file would: where a part is there, in that part's spelling; else as this
   /// tensor is called in other blocks; else as most tensors are.
   void report_missing(const TensorSpec& spec) {
-    const Canonical name = split(spec.name);
-    const NameRule& r = rule(name.rule);
+    const auto [name, found] = namer_.find(spec.name);
+    const NameRule& r = *found;
     Choice best = usual_choice(name, r);
     std::ptrdiff_t most = 0;
-    for_each_choice(r, name, [&](const Choice& choice) {
-      const std::vector<std::string> parts = expand(r, name, choice);
+    for_each_choice(r, name, [&, &name = name](const Choice& choice) {
+      const std::vector<std::string> parts = namer_.expand(r, name, choice);
       const auto present = std::count_if(
           parts.begin(), parts.end(), [&](const std::string& part) { return files_.find(part) != nullptr; });
       if (present > most) {
@@ -188,7 +258,7 @@ class Mapper {
       }
       return false;
     });
-    for (const std::string& part : expand(r, name, best)) {
+    for (const std::string& part : namer_.expand(r, name, best)) {
       if (files_.find(part) == nullptr) {
         add_once(report_.missing, files_.wrapper() + part);
       } else {
@@ -214,7 +284,8 @@ class Mapper {
       if (votes.empty()) count([](const std::string&) { return true; });
     } else {  // names that have one spelling say nothing about others
       count([&](const std::string& rule_name) {
-        return in_block(rule_name) && (r.spellings.size() == 1 || rule(rule_name).spellings.size() > 1);
+        return in_block(rule_name) &&
+               (r.spellings.size() == 1 || namer_.find_rule(rule_name)->spellings.size() > 1);
       });
     }
     const auto most = std::max_element(votes.begin(), votes.end(),
@@ -235,7 +306,9 @@ class Mapper {
       }
     }
     const auto begins = [&](std::string_view prefix) { return rest.starts_with(prefix); };
-    if (std::any_of(names_.ignored.begin(), names_.ignored.end(), begins)) {
+    const auto ends = [&](std::string_view ending) { return rest.ends_with(ending); };
+    if (std::any_of(names_.ignored.begin(), names_.ignored.end(), begins) ||
+        std::any_of(names_.ignored_endings.begin(), names_.ignored_endings.end(), ends)) {
       mapping.ignored.push_back(name);
     } else if (in_network || std::any_of(names_.network.begin(), names_.network.end(), begins)) {
       report_.unexpected.push_back(name);
@@ -245,11 +318,14 @@ class Mapper {
   }
 
   const WeightFiles& files_;
+  Namer namer_;
   const NameTable& names_;
   LoadReport report_;
   std::vector<TensorSpec> missing_;
   std::set<std::string, std::less<>> used_;  // as in the file
   std::set<std::string> dtypes_;
+  std::vector<TensorSpec> tensors_;
+  std::vector<std::shared_ptr<const Tensor>> converted_;
   std::map<std::string, std::map<Choice, int>> votes_;  // rule -> how its tensors were spelled
 };
 
@@ -260,6 +336,21 @@ NameMapping map_weights(const WeightFiles& files, const NameTable& names, const 
   Mapper mapper(files, names);
   mapper.map(config, weights);
   return mapper.finish();
+}
+
+std::vector<TensorSpec> file_tensors(const NameTable& names, const ModelConfig& config) {
+  const Namer namer(names);
+  std::vector<TensorSpec> tensors;
+  std::set<std::string> listed;  // several of the network's tensors may lie in one of the file's
+  Weights none;
+  for_each_tensor(config, none, [&](const TensorSpec& spec, WeightView&) {
+    const auto [name, rule] = namer.find(spec.name);
+    const std::vector<std::string> parts = namer.expand(*rule, name, {});
+    for (const std::string& part : parts) {
+      if (listed.insert(part).second) tensors.push_back({part, stored_shape(spec, *rule, parts.size())});
+    }
+  });
+  return tensors;
 }
 
 }  // namespace vit::io

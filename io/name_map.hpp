@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,17 @@ struct Cut {
   std::int64_t of = 1;
 };
 
-/// How a family's files call one tensor, or a weight and its bias: `canonical` without ".weight" and ".bias",
-/// with * for the number of a block. Spellings are templates: {base} is one of NameTable::bases, {block} one
+/// How the numbers of a tensor lie in the file.
+enum class Layout {
+  as_is,         ///< as in the network, [out, in, …]
+  flattened,     ///< the same in another number of dimensions: a bias [h, d] of D numbers
+  kernel,        ///< of JAX: [in, …, out, …] of a matrix [out, in], each side in one or more dimensions
+  image_kernel,  ///< of JAX: [height, width, in, out] of [out, in, height, width]
+};
+
+/// How a family's files call one tensor, or a weight and its bias: `canonical` without ".weight" and ".bias"
+/// (with them where the two are called differently; then spellings are whole names), with * for the number of
+/// a block. Spellings are templates: {base} is one of NameTable::bases, {block} one
 /// of them followed by one of NameTable::blocks and the block's number; to one that ends in _ "weight" and
 /// "bias" are added without a dot. List them in the same order (old names first) everywhere: where a tensor
 /// is missing, its name is given in the spelling that the file uses elsewhere.
@@ -34,15 +44,18 @@ struct NameRule {
   std::vector<Spelling> spellings;
   std::size_t dropped_axes = 0;  ///< leading axes of size 1 that the file's tensor does without
   Cut cut = {};                  ///< of a file's tensor that holds more than this one
+  Layout layout = Layout::as_is;
 };
 
 /// All names of a family. Every combination of base, block and spelling is accepted, tensor by tensor.
 struct NameTable {
   std::vector<std::string_view> bases;   ///< "vit.", ""
   std::vector<std::string_view> blocks;  ///< "encoder.layer.", "layers."
+  std::string_view block_end = ".";      ///< what stands behind a block's number
   std::vector<NameRule> rules;
   /// Beginnings of names, behind the base, of tensors that the reference does not use either.
   std::vector<std::string_view> ignored;
+  std::vector<std::string_view> ignored_endings = {};  ///< the same by how names end
   /// Beginnings of names, behind the base, that belong to the network: an unknown one there is an error,
   /// since the config then describes another network. Everything behind a base that is not "" belongs to it
   /// anyway.
@@ -52,8 +65,10 @@ struct NameTable {
 /// What became of a file's tensors.
 struct NameMapping {
   std::vector<std::string> ignored;
-  std::vector<std::string> unmatched;  ///< outside the network and unknown
-  std::string stored_dtype;            ///< "F32", or "BF16, F32" for a mix
+  std::vector<std::string> unmatched;                    ///< outside the network and unknown
+  std::vector<TensorSpec> tensors;                       ///< of the network, as the file has them
+  std::vector<std::shared_ptr<const Tensor>> converted;  ///< what the views point to that is not the file's
+  std::string stored_dtype;                              ///< "F32", or "BF16, F32" for a mix
 };
 
 /// Points the weights at the files' tensors. The config says what must be there. Throws
@@ -61,5 +76,9 @@ struct NameMapping {
 /// typed and unexpected tensors, called as in the file.
 NameMapping map_weights(const WeightFiles& files, const NameTable& names, const ModelConfig& config,
                         Weights& weights);
+
+/// The tensors that a file of this network has: in the first of every rule's spellings, in the network's
+/// order.
+std::vector<TensorSpec> file_tensors(const NameTable& names, const ModelConfig& config);
 
 }  // namespace vit::io

@@ -155,6 +155,33 @@ Size2 PreprocessConfig::output_size(Size2 image) const {
   return result;
 }
 
+PreprocessConfig resized(const PreprocessConfig& config, Size2 image) {
+  PreprocessConfig result = config;
+  if (config.resize == ResizeMode::none || (config.resize == ResizeMode::shortest_edge && !config.crop)) {
+    // Pictures of any size, so far.
+    result.resize = ResizeMode::exact;
+    result.size = image;
+    if (config.crop) result.crop = image;
+    return result;
+  }
+  const Size2 before = config.crop.value_or(config.size);
+  const auto scaled = [](std::int64_t side, std::int64_t from, std::int64_t to) {
+    return (side * to + from / 2) / from;
+  };
+  result.edge =
+      scaled(config.edge, std::min(before.height, before.width), std::min(image.height, image.width));
+  result.size = {scaled(config.size.height, before.height, image.height),
+                 scaled(config.size.width, before.width, image.width)};
+  if (config.resize == ResizeMode::shortest_edge && image.height != image.width) {
+    result.resize = ResizeMode::cover;  // a crop that is not square needs both sides covered
+    const std::int64_t longest = result.edge;
+    result.size = {scaled(longest, std::min(image.height, image.width), image.height),
+                   scaled(longest, std::min(image.height, image.width), image.width)};
+  }
+  if (config.crop) result.crop = image;
+  return result;
+}
+
 void preprocess(const Image& image, const PreprocessConfig& config, std::span<float> pixel_values) {
   const Size2 size = config.output_size(size_of(image));
   if (pixel_values.size() != static_cast<std::size_t>(3 * size.height * size.width)) {

@@ -64,6 +64,9 @@ struct PreprocessConfig {
 PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_view name,
                                            std::string_view model_type = {});
 
+/// The recipe for pictures of `image` pixels: the same share of each picture is seen.
+PreprocessConfig resized(const PreprocessConfig& config, Size2 image);
+
 /// The recipe in one line: "hf, ViTImageProcessor, …; bilinear to 224x224, times 0.00392157, mean …, std …".
 std::string describe(const PreprocessConfig& config);
 

@@ -13,7 +13,17 @@ struct TimmArchitecture {
   std::string_view args;         ///< JSON object; a class with arguments of its own is [name, {arguments}]
 };
 
-/// Sorted by name. The table is written by timm_architectures.py.
+/// Weights that timm knows of an architecture: what they were trained for, and on what pictures.
+struct TimmPretrained {
+  std::string_view architecture;
+  std::string_view tag;  ///< "augreg2_in21k_ft_in1k"; may be empty
+  std::string_view cfg;  ///< JSON object: of pretrained_cfg what differs from timm's defaults
+};
+
+/// Sorted by architecture, its default weights first. Every architecture has one at least.
+std::span<const TimmPretrained> timm_pretrained();
+
+/// Sorted by name. The tables are written by timm_architectures.py.
 std::span<const TimmArchitecture> timm_architectures();
 
 }  // namespace vit::io

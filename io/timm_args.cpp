@@ -71,10 +71,10 @@ TimmArgs::TimmArgs(ConfigReader& config, const TimmArchitecture& architecture)
   const Json* given = find_object(config.json(), "model_args", source_of(config));
   Json model_args = given != nullptr ? *given : Json::object();
   Json implied = implied_by_pretrained_cfg(config, model_args);
-  sources_.push_back({std::move(model_args), "config.json (model_args)"});
+  sources_.push_back({std::move(model_args), fmt::format("{} (model_args)", config.origin())});
   sources_.push_back(
       {parse_json_object(architecture.args, architecture.name), fmt::format("timm's {}", architecture.name)});
-  sources_.push_back({std::move(implied), "config.json (pretrained_cfg)"});
+  sources_.push_back({std::move(implied), fmt::format("{} (pretrained_cfg)", config.origin())});
 }
 
 TimmArgs::Found TimmArgs::find(std::string_view key) {

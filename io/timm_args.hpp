@@ -42,6 +42,11 @@ class TimmArgs {
   /// Whether anything but None is given.
   bool is_given(std::string_view key) { return find(key).value != nullptr; }
 
+  /// Adds to what `info` shows.
+  void note(std::string_view key, std::string value, std::string source) {
+    config_.note(key, std::move(value), std::move(source));
+  }
+
   /// Error(model_unsupported) if the argument is set.
   void refuse(std::string_view key);
   /// Nothing depends on these when a network only runs.

@@ -37,6 +37,20 @@ std::optional<std::map<std::int64_t, std::string>> read_labels(const ConfigReade
   return labels;
 }
 
+/// timm resamples the positions of weights that were made for images of another size; here the table keeps
+/// the size that it has.
+void fit_image_size(const WeightFiles& files, TimmArgs& args, ModelConfig& model) {
+  const StoredTensor* table = files.find("pos_embed");
+  if (table == nullptr || table->shape.size() != 3) return;
+  const std::int64_t patches = table->shape[1] - model.num_prefix_positions();
+  const auto side =
+      static_cast<std::int64_t>(std::sqrt(static_cast<double>(std::max<std::int64_t>(patches, 0))));
+  if (side * side != patches || side < 1 || patches == model.num_patches(model.image_size)) return;
+  model.image_size = {side * model.patch_size.height, side * model.patch_size.width};
+  args.note("img_size", fmt::format("[{}, {}]", model.image_size.height, model.image_size.width),
+            "rows of pos_embed");
+}
+
 }  // namespace
 
 const TimmArchitecture& find_timm_architecture(const ConfigReader& config) {
@@ -62,11 +76,11 @@ const Family& select_timm_family(const ConfigReader& config) {
   return timm_vit_family();
 }
 
-NameTable timm_names(const TimmLayerScales& layer_scales) {
+NameTable timm_names(const TimmNaming& naming) {
   NameTable table{.bases = {""},
                   .blocks = {"blocks."},
                   .rules = {},
-                  .ignored = {},
+                  .ignored = {"mask_token"},  // for training
                   .network = {"cls_token", "dist_token", "reg_token", "pos_embed", "patch_embed.",
                               "norm_pre.", "rel_pos_bias.", "rope.", "blocks.", "norm.", "fc_norm.",
                               "attn_pool.", "head.", "head_dist."}};
@@ -77,25 +91,29 @@ NameTable timm_names(const TimmLayerScales& layer_scales) {
         "head_dist"}) {
     table.rules.push_back({name, {{name}}});
   }
-  const auto block = [&](std::string_view canonical, std::vector<Spelling> spellings) {
+  const auto block = [&](std::string_view canonical, std::vector<Spelling> spellings,
+                         bool second_first = false) {
+    if (second_first) std::swap(spellings.at(0), spellings.at(1));
     table.rules.push_back({canonical, std::move(spellings)});
   };
   block("blocks.*.norm1", {{"{block}norm1"}});
   block("blocks.*.attn.qkv",
-        {{"{block}attn.qkv"}, {"{block}attn.q_proj", "{block}attn.k_proj", "{block}attn.v_proj"}});
-  block("blocks.*.attn.q_bias", {{"{block}attn.q_bias"}, {"{block}attn.q_proj.bias"}});
-  block("blocks.*.attn.v_bias", {{"{block}attn.v_bias"}, {"{block}attn.v_proj.bias"}});
+        {{"{block}attn.qkv"}, {"{block}attn.q_proj", "{block}attn.k_proj", "{block}attn.v_proj"}},
+        naming.qkv_apart);
+  block("blocks.*.attn.q_bias", {{"{block}attn.q_bias"}, {"{block}attn.q_proj.bias"}}, naming.qkv_apart);
+  block("blocks.*.attn.v_bias", {{"{block}attn.v_bias"}, {"{block}attn.v_proj.bias"}}, naming.qkv_apart);
   block("blocks.*.attn.q_norm", {{"{block}attn.q_norm"}});
   block("blocks.*.attn.k_norm", {{"{block}attn.k_norm"}});
   block("blocks.*.attn.relative_position_bias_table", {{"{block}attn.relative_position_bias_table"}});
   block("blocks.*.attn.norm", {{"{block}attn.norm"}});
   block("blocks.*.attn.proj", {{"{block}attn.proj"}});
-  block("blocks.*.ls1.gamma", {{layer_scales.first}});
+  block("blocks.*.ls1.gamma", {{naming.layer_scale1}});
   block("blocks.*.norm2", {{"{block}norm2"}});
-  block("blocks.*.mlp.fc1", {{"{block}mlp.fc1"}, {"{block}mlp.fc1_g", "{block}mlp.fc1_x"}});
+  block("blocks.*.mlp.fc1", {{"{block}mlp.fc1"}, {"{block}mlp.fc1_g", "{block}mlp.fc1_x"}},
+        naming.gate_apart);
   block("blocks.*.mlp.norm", {{"{block}mlp.norm"}});
   block("blocks.*.mlp.fc2", {{"{block}mlp.fc2"}});
-  block("blocks.*.ls2.gamma", {{layer_scales.second}});
+  block("blocks.*.ls2.gamma", {{naming.layer_scale2}});
   return table;
 }
 
@@ -118,7 +136,11 @@ std::int64_t read_timm_mlp_width(TimmArgs& args, std::int64_t hidden_size) {
   return static_cast<std::int64_t>(size);
 }
 
-void finish_timm_config(const ConfigReader& config, TimmArgs& args, FamilyConfig& result) {
+void finish_timm_config(const ConfigReader& config, const WeightFiles& files, TimmArgs& args,
+                        FamilyConfig& result) {
+  if (config.is_named()) fit_image_size(files, args, result.model);
+  // timm reads what JAX's ViT and AugReg were published as.
+  if (google_vit_family().recognises(files)) result.names = google_vit_names();
   result.architecture = config.find_text("architecture").value_or("");
   result.labels = read_labels(config);
   const std::int64_t classes = result.model.num_classes;

@@ -16,14 +16,16 @@ const TimmArchitecture& find_timm_architecture(const ConfigReader& config);
 /// The family whose class that architecture is. Throws Error(model_unsupported).
 const Family& select_timm_family(const ConfigReader& config);
 
-/// What layer scales are called in a block.
-struct TimmLayerScales {
-  std::string_view first;
-  std::string_view second;
+/// What some of timm's classes call differently.
+struct TimmNaming {
+  std::string_view layer_scale1 = "{block}ls1.gamma";
+  std::string_view layer_scale2 = "{block}ls2.gamma";
+  bool qkv_apart = false;   ///< q_proj, k_proj and v_proj in place of qkv
+  bool gate_apart = false;  ///< fc1_g and fc1_x in place of one fc1
 };
 
-/// The network's own names, and those of parts that some of timm's classes keep apart.
-NameTable timm_names(const TimmLayerScales& layer_scales);
+/// The network's own names. Parts may be apart or not whatever is said here, which comes first.
+NameTable timm_names(const TimmNaming& naming);
 
 /// img_size, patch_size, in_chans, embed_dim, depth, num_heads, num_classes.
 void read_timm_sizes(TimmArgs& args, ModelConfig& model);
@@ -32,7 +34,9 @@ void read_timm_sizes(TimmArgs& args, ModelConfig& model);
 std::int64_t read_timm_mlp_width(TimmArgs& args, std::int64_t hidden_size);
 
 /// Architecture, class names, and an end to the arguments: those that only training looks at are allowed,
-/// others that nobody has asked for are refused.
-void finish_timm_config(const ConfigReader& config, TimmArgs& args, FamilyConfig& result);
+/// others that nobody has asked for are refused. Of a
+/// named architecture (ConfigReader::is_named) image_size is what the weights' positions were made for.
+void finish_timm_config(const ConfigReader& config, const WeightFiles& files, TimmArgs& args,
+                        FamilyConfig& result);
 
 }  // namespace vit::io

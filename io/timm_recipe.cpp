@@ -2,27 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
+#include "io/recipe_fields.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
 namespace {
 
-using Channels = std::array<double, 3>;
-
-constexpr Channels kImagenetMean{0.485, 0.456, 0.406};
-constexpr Channels kImagenetStd{0.229, 0.224, 0.225};
 constexpr double kDefaultCrop = 0.875;
-constexpr std::int64_t kMaxSide = 16384;
-
-std::int64_t to_side(const Json& value, std::string_view key, JsonSource source) {
-  const std::int64_t side = to_int(value, key, source);
-  if (side < 1 || side > kMaxSide)
-    throw_unexpected(source, key, fmt::format("1 to {} pixels", kMaxSide), value);
-  return side;
-}
 
 /// input_size, or the size that model_args build the network for where that is fixed (_parse_model_cfg).
 Size2 input_size(const Json& config, const Json& cfg, JsonSource source) {
@@ -44,32 +32,6 @@ Size2 input_size(const Json& config, const Json& cfg, JsonSource source) {
   const bool pair = image->is_array() && image->size() == 2;
   return {to_side(pair ? (*image)[0] : *image, "img_size", source),
           to_side(pair ? (*image)[1] : *image, "img_size", source)};
-}
-
-Interpolation interpolation(const Json& cfg, JsonSource source) {
-  std::string name = find_string(cfg, "interpolation", source).value_or("");
-  if (name.empty()) name = "bicubic";  // as Python's "or"
-  for (const Interpolation filter : {Interpolation::nearest, Interpolation::lanczos, Interpolation::bilinear,
-                                     Interpolation::bicubic, Interpolation::box, Interpolation::hamming}) {
-    if (to_string(filter) == name) return filter;
-  }
-  throw Error(ErrorCode::model_unsupported,
-              fmt::format("{}: \"interpolation\": \"{}\" is not supported; nearest, bilinear, bicubic, box, "
-                          "hamming and lanczos are",
-                          source.name, name));
-}
-
-Channels channels(const Json& cfg, const char* key, const Channels& fallback, JsonSource source) {
-  const Json* value = find_array(cfg, key, source);
-  if (value == nullptr || value->empty()) return fallback;
-  Channels result{};
-  if (value->size() != result.size()) throw_unexpected(source, key, "3 numbers (pictures are RGB)", *value);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    result[i] = to_number((*value)[i], fmt::format("{}[{}]", key, i), source);
-    if (!std::isfinite(static_cast<float>(result[i])))
-      throw_unexpected(source, key, "single-precision numbers", *value);
-  }
-  return result;
 }
 
 /// Resize to the picture size divided by crop_pct, rounded down, then cut the picture size out of it.
@@ -104,17 +66,9 @@ PreprocessConfig parse_timm_recipe(const Json& config, std::string_view name) {
   const Json* nested = find_object(config, "pretrained_cfg", source);
   const Json& cfg = nested != nullptr ? *nested : config;  // files of 2022 had no inner object
 
-  PreprocessConfig recipe;
+  PreprocessConfig recipe = torchvision_recipe(cfg, source);
   recipe.source = fmt::format("timm, pretrained_cfg of {}", name);
-  recipe.exif = Exif::ignore;
-  recipe.transparency = Transparency::drop;
-  recipe.arithmetic = RecipeArithmetic::torchvision;
-  recipe.interpolation = interpolation(cfg, source);
-  recipe.mean = channels(cfg, "mean", kImagenetMean, source);
-  recipe.std = channels(cfg, "std", kImagenetStd, source);
-  for (const double std : recipe.std) {
-    if (static_cast<float>(std) == 0.0F) throw_unexpected(source, "std", "no zeros", cfg["std"]);
-  }
+  recipe.interpolation = read_interpolation(cfg, Interpolation::bicubic, source);
   double crop_pct = find_number(cfg, "crop_pct", source).value_or(kDefaultCrop);
   if (crop_pct == 0) crop_pct = kDefaultCrop;  // as Python's "or"
   if (crop_pct < 0.01 || crop_pct > 100) throw_unexpected(source, "crop_pct", "0.01 to 100", cfg["crop_pct"]);

@@ -14,13 +14,17 @@ namespace vit::io {
 
 /// What a path given by a user means.
 struct ModelPaths {
-  std::filesystem::path config;
+  std::filesystem::path config;   ///< empty if there is no config.json
   std::filesystem::path weights;  ///< a .safetensors file, or the index of several
   bool sharded = false;
 };
 
-/// A folder, a weights file, an index, or a config.json. Throws Error: model_not_found, model_unsupported.
+/// A folder, a weights file, an index, or a config.json. Throws Error: model_not_found (also for a
+/// config.json that is a link to nothing), model_unsupported.
 ModelPaths locate_model(const std::filesystem::path& path);
+
+/// What there is in place of a config.json, for a message.
+[[noreturn]] void fail_without_config(const ModelPaths& paths);
 
 /// The folder that the other files of a model lie in.
 std::filesystem::path model_folder(const std::filesystem::path& path);
@@ -33,6 +37,8 @@ class WeightFiles {
     const SafetensorsFile* file = nullptr;
   };
 
+  /// Of a network without weights.
+  WeightFiles() = default;
   /// Throws Error: model_not_found, config_invalid (the index), weights_invalid.
   explicit WeightFiles(const ModelPaths& paths);
   WeightFiles(const WeightFiles&) = delete;
@@ -46,6 +52,8 @@ class WeightFiles {
   /// What every name begins with because a training tool wrapped the model ("module.", "_orig_mod."); may be
   /// empty.
   const std::string& wrapper() const { return wrapper_; }
+  /// Key of the state dict in a file that holds more than that ("model", "state_dict_ema"); may be empty.
+  const std::string& state_dict() const { return state_dict_; }
   /// Tensors that lie in a shard though the index does not say so, as "NAME (in SHARD)".
   const std::vector<std::string>& not_in_index() const { return not_in_index_; }
   std::vector<std::filesystem::path> paths() const;
@@ -63,6 +71,7 @@ class WeightFiles {
   std::map<std::string, Entry, std::less<>> tensors_;
   std::vector<std::string> not_in_index_;
   std::string wrapper_;
+  std::string state_dict_;
 };
 
 }  // namespace vit::io

@@ -1,0 +1,99 @@
+// DINOv2 as its own repository publishes it (facebookresearch/dinov2, dinov2_vits14_pretrain.pth and its
+// like): backbones without a config.json, whose tensors have nearly timm's names.
+#include <array>
+
+#include "io/family.hpp"
+#include "io/release_sizes.hpp"
+#include "io/timm_common.hpp"
+
+namespace vit::io {
+namespace {
+
+// dinov2/hub/backbones.py
+constexpr std::array<NamedArchitecture, 8> kArchitectures{{
+    {"dinov2_vits14",
+     R"({"embed_dim":384,"depth":12,"num_heads":6,"mlp_size":1536,"num_register_tokens":0})"},
+    {"dinov2_vitb14",
+     R"({"embed_dim":768,"depth":12,"num_heads":12,"mlp_size":3072,"num_register_tokens":0})"},
+    {"dinov2_vitl14",
+     R"({"embed_dim":1024,"depth":24,"num_heads":16,"mlp_size":4096,"num_register_tokens":0})"},
+    {"dinov2_vitg14",
+     R"({"embed_dim":1536,"depth":40,"num_heads":24,"mlp_size":4096,"num_register_tokens":0,"swiglu":1})"},
+    {"dinov2_vits14_reg",
+     R"({"embed_dim":384,"depth":12,"num_heads":6,"mlp_size":1536,"num_register_tokens":4})"},
+    {"dinov2_vitb14_reg",
+     R"({"embed_dim":768,"depth":12,"num_heads":12,"mlp_size":3072,"num_register_tokens":4})"},
+    {"dinov2_vitl14_reg",
+     R"({"embed_dim":1024,"depth":24,"num_heads":16,"mlp_size":4096,"num_register_tokens":4})"},
+    {"dinov2_vitg14_reg",
+     R"({"embed_dim":1536,"depth":40,"num_heads":24,"mlp_size":4096,"num_register_tokens":4,"swiglu":1})"},
+}};
+
+FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
+  FamilyConfig result;
+  result.architecture = config.find_text("architecture").value_or("");
+  ModelConfig& model = result.model;
+  ReleaseSizes sizes(config, files);
+  model.hidden_size = sizes.integer("embed_dim", "patch_embed.proj.weight", 0);
+  model.num_channels = sizes.integer("in_chans", "patch_embed.proj.weight", 1, 3);
+  model.patch_size = sizes.patch("patch_size", "patch_embed.proj.weight", 2, {14, 14});
+  model.num_layers = sizes.blocks("depth", "blocks.", ".norm1.weight");
+  model.num_heads = sizes.heads("num_heads", heads_of_64(model.hidden_size));
+  model.num_registers = sizes.integer("num_register_tokens", "register_tokens", 1, 0);
+  if (sizes.given("swiglu").value_or(0) != 0 || sizes.has("blocks.0.mlp.w3.weight")) {
+    model.mlp = Mlp::gated;
+    model.activation = Activation::silu;
+    model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.w3.weight", 1);
+  } else {
+    model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.fc1.weight", 0);
+  }
+  model.image_size = sizes.image("img_size", "pos_embed", 1, model.patch_size, {518, 518});
+  model.layer_norm_eps = 1e-6F;
+  model.layer_scale = true;
+  if (model.num_registers > 0) {
+    model.position_embedding = PositionEmbedding::class_and_patches;
+    model.position_resampling = PositionResampling::bicubic_antialias;
+  } else {
+    model.position_resampling = PositionResampling::bicubic_offset;
+  }
+  sizes.finish();
+  return result;
+}
+
+bool recognises(const WeightFiles& files) {
+  return files.find("cls_token") != nullptr && files.find("pos_embed") != nullptr &&
+         files.find("blocks.0.ls1.gamma") != nullptr &&
+         (files.find("mask_token") != nullptr || files.find("register_tokens") != nullptr);
+}
+
+NameTable names() {
+  NameTable table = timm_names({});
+  for (NameRule& rule : table.rules) {
+    if (rule.canonical == "reg_token") rule.spellings = {{"register_tokens"}};
+    if (rule.canonical == "blocks.*.mlp.fc1") rule.spellings = {{"{block}mlp.fc1"}, {"{block}mlp.w12"}};
+    if (rule.canonical == "blocks.*.mlp.fc2") rule.spellings = {{"{block}mlp.fc2"}, {"{block}mlp.w3"}};
+  }
+  table.network.push_back("register_tokens");
+  table.ignored.push_back("mask_token");
+  return table;
+}
+
+}  // namespace
+
+const Family& dinov2_release_family() {
+  static const Family family{
+      .name = "dinov2",
+      .model_types = {},
+      .classifiers = {},
+      .headless = {},
+      .names = names(),
+      .read_config = read_config,
+      .architectures = kArchitectures,
+      // Pictures as in its evaluation (dinov2/data/transforms.py).
+      .preset = R"({"resize_size":256,"crop_size":224,"interpolation":"bicubic"})",
+      .recognises = recognises,
+  };
+  return family;
+}
+
+}  // namespace vit::io

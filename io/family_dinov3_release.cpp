@@ -1,0 +1,102 @@
+// DINOv3 as its own repository publishes it (facebookresearch/dinov3, dinov3_vits16_pretrain_*.pth and its
+// like): backbones without a config.json, whose tensors have nearly timm's names.
+#include <array>
+
+#include "io/family.hpp"
+#include "io/release_sizes.hpp"
+#include "io/timm_common.hpp"
+
+namespace vit::io {
+namespace {
+
+// dinov3/hub/backbones.py
+constexpr std::array<NamedArchitecture, 7> kArchitectures{{
+    {"dinov3_vits16", R"({"embed_dim":384,"depth":12,"num_heads":6,"mlp_size":1536})"},
+    {"dinov3_vits16plus", R"({"embed_dim":384,"depth":12,"num_heads":6,"mlp_size":1536,"swiglu":1})"},
+    {"dinov3_vitb16", R"({"embed_dim":768,"depth":12,"num_heads":12,"mlp_size":3072})"},
+    {"dinov3_vitl16", R"({"embed_dim":1024,"depth":24,"num_heads":16,"mlp_size":4096})"},
+    {"dinov3_vitl16plus", R"({"embed_dim":1024,"depth":24,"num_heads":16,"mlp_size":4096,"swiglu":1})"},
+    {"dinov3_vith16plus", R"({"embed_dim":1280,"depth":32,"num_heads":20,"mlp_size":5120,"swiglu":1})"},
+    {"dinov3_vit7b16",
+     R"({"embed_dim":4096,"depth":40,"num_heads":32,"mlp_size":8192,"swiglu":1,"qkv_bias":0})"},
+}};
+
+/// 64 numbers a head, but 128 in the network of seven billion parameters.
+std::optional<std::int64_t> known_heads(std::int64_t width) {
+  return width == 4096 ? 32 : heads_of_64(width);
+}
+
+FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
+  FamilyConfig result;
+  result.architecture = config.find_text("architecture").value_or("");
+  ModelConfig& model = result.model;
+  ReleaseSizes sizes(config, files);
+  model.hidden_size = sizes.integer("embed_dim", "patch_embed.proj.weight", 0);
+  model.num_channels = sizes.integer("in_chans", "patch_embed.proj.weight", 1, 3);
+  model.patch_size = sizes.patch("patch_size", "patch_embed.proj.weight", 2, {16, 16});
+  model.num_layers = sizes.blocks("depth", "blocks.", ".norm1.weight");
+  model.num_heads = sizes.heads("num_heads", known_heads(model.hidden_size));
+  model.num_registers = sizes.integer("n_storage_tokens", "storage_tokens", 1, 4);
+  if (sizes.given("swiglu").value_or(0) != 0 || sizes.has("blocks.0.mlp.w3.weight")) {
+    model.mlp = Mlp::gated;
+    model.activation = Activation::silu;
+    model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.w3.weight", 1);
+  } else {
+    model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.fc1.weight", 0);
+  }
+  model.qkv_bias = files.tensors().empty() ? sizes.given("qkv_bias").value_or(1) != 0
+                                           : sizes.has("blocks.0.attn.qkv.bias");
+  // The third of qkv's bias that belongs to k is masked; the mask is a constant beside it.
+  model.key_bias = !model.qkv_bias;
+  model.layer_norm_eps = 1e-5F;
+  model.layer_scale = true;
+  model.position_embedding = PositionEmbedding::none;
+  model.rotary = RotaryEmbedding::centred;
+  model.rotary_theta = 100;
+  sizes.finish();
+  return result;
+}
+
+bool recognises(const WeightFiles& files) {
+  return files.find("cls_token") != nullptr && files.find("patch_embed.proj.weight") != nullptr &&
+         (files.find("storage_tokens") != nullptr || files.find("rope_embed.periods") != nullptr);
+}
+
+NameTable names() {
+  constexpr Cut kQ{0, 1, 3};
+  constexpr Cut kV{2, 3, 3};
+  NameTable table = timm_names({});
+  for (NameRule& rule : table.rules) {
+    if (rule.canonical == "reg_token") rule.spellings = {{"storage_tokens"}};
+    if (rule.canonical == "blocks.*.mlp.fc1")
+      rule.spellings = {{"{block}mlp.fc1"}, {"{block}mlp.w1", "{block}mlp.w2"}};
+    if (rule.canonical == "blocks.*.mlp.fc2") rule.spellings = {{"{block}mlp.fc2"}, {"{block}mlp.w3"}};
+    if (rule.canonical == "blocks.*.attn.q_bias") rule = {rule.canonical, {{"{block}attn.qkv.bias"}}, 0, kQ};
+    if (rule.canonical == "blocks.*.attn.v_bias") rule = {rule.canonical, {{"{block}attn.qkv.bias"}}, 0, kV};
+  }
+  table.network.push_back("storage_tokens");
+  for (const std::string_view constant : {"mask_token", "rope_embed.", "local_cls_norm."})
+    table.ignored.push_back(constant);
+  table.ignored_endings = {".attn.qkv.bias_mask"};
+  return table;
+}
+
+}  // namespace
+
+const Family& dinov3_release_family() {
+  static const Family family{
+      .name = "dinov3",
+      .model_types = {},
+      .classifiers = {},
+      .headless = {},
+      .names = names(),
+      .read_config = read_config,
+      .architectures = kArchitectures,
+      // Pictures as its README prepares them for the weights trained on photographs.
+      .preset = R"({"resize_size":[256,256],"crop_size":null,"interpolation":"bilinear"})",
+      .recognises = recognises,
+  };
+  return family;
+}
+
+}  // namespace vit::io
