@@ -125,6 +125,8 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
   info.ignored = std::move(mapping.ignored);
   info.unmatched = std::move(mapping.unmatched);
   info.resolved = config.resolved();
+  for (FileNote& note : files->notes())
+    info.resolved.push_back({std::move(note.key), std::move(note.value), files->name().filename().string()});
   info.notes = std::move(result.notes);
   if (!info.unmatched.empty()) {
     info.notes.push_back(
