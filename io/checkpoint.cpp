@@ -208,6 +208,8 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
   info.stored_dtype = std::move(mapping.stored_dtype);
   info.ignored = std::move(mapping.ignored);
   info.unmatched = std::move(mapping.unmatched);
+  for (FileNote& note : files->notes())
+    info.resolved.push_back({std::move(note.key), std::move(note.value), files->name().filename().string()});
   if (!info.unmatched.empty()) {
     info.notes.push_back(
         fmt::format("{} tensors of the file belong to no part of this network ({}, …); vitrine info "

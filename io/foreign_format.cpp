@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <span>
 
 namespace vit::io {
 namespace {
@@ -16,14 +17,36 @@ struct Magic {
 
 constexpr std::string_view kConvert =
     "; convert it in Python: model.save_pretrained(FOLDER, safe_serialization=True)";
+constexpr std::string_view kSaveAgain = "; save it again in Python: torch.save(torch.load(FILE), NEW_FILE)";
 
-constexpr std::array kMagics{
-    Magic{"PK\3\4"sv, "this is a zip archive, probably a PyTorch checkpoint (.bin, .pt, .pth)"},
+/// Formats of weights that Vitrine reads, and not here.
+constexpr std::array kWeights{
+    Magic{"PK\3\4"sv, "this is a zip archive, as PyTorch (.bin, .pt, .pth) and NumPy (.npz) write"},
     Magic{"\x80\2"sv, "this is a Python pickle, probably an old PyTorch checkpoint (.bin, .pt, .pth)"},
+};
+
+/// Those that it does not read.
+constexpr std::array kOthers{
     Magic{"GGUF"sv, "this is a GGUF file"},
     Magic{"\x89HDF\r\n\x1a\n"sv, "this is an HDF5 file, probably TensorFlow or Keras weights (.h5)"},
     Magic{"\x93NUMPY"sv, "this is a NumPy array (.npy)"},
 };
+
+const Magic* find_magic(std::span<const Magic> magics, std::string_view bytes) {
+  const auto at = std::find_if(magics.begin(), magics.end(),
+                               [&](const Magic& magic) { return bytes.starts_with(magic.prefix); });
+  return at == magics.end() ? nullptr : &*at;
+}
+
+/// POSIX and GNU tar: "ustar" in the header of the first member.
+bool is_tar(std::string_view bytes) {
+  constexpr std::size_t kMagicAt = 257;
+  return bytes.size() > kMagicAt && bytes.substr(kMagicAt).starts_with("ustar");
+}
+
+bool is_pickle(std::string_view bytes) {
+  return bytes.size() > 1 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
+}
 
 bool is_html(std::string_view bytes) {
   constexpr std::size_t kLooked = 256;
@@ -47,10 +70,24 @@ std::optional<std::string> recognise_foreign_format(std::string_view bytes) {
     return "this is a web page (HTML), not the weights: a login page, or an address that shows the file "
            "instead of sending it; log in, or use the address of the file itself, and download it again";
   }
-  for (const Magic& magic : kMagics) {
-    if (bytes.starts_with(magic.prefix)) {
-      return std::string("not a safetensors file: ") + std::string(magic.meaning) + std::string(kConvert);
-    }
+  if (const Magic* weights = find_magic(kWeights, bytes))
+    return std::string("not a safetensors file: ") + std::string(weights->meaning);
+  if (const Magic* other = find_magic(kOthers, bytes)) {
+    return std::string("not a safetensors file: ") + std::string(other->meaning) + std::string(kConvert);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> recognise_other_weights(std::string_view bytes) {
+  if (const Magic* other = find_magic(kOthers, bytes))
+    return std::string(other->meaning) + ", which Vitrine does not read" + std::string(kConvert);
+  if (is_tar(bytes)) {
+    return "this is a tar archive, perhaps a PyTorch checkpoint of the oldest format, which Vitrine does not "
+           "read" +
+           std::string(kSaveAgain);
+  }
+  if (is_pickle(bytes)) {
+    return "this is a Python pickle, but none that torch.save wrote" + std::string(kSaveAgain);
   }
   return std::nullopt;
 }

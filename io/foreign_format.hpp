@@ -11,4 +11,8 @@ namespace vit::io {
 /// it.
 std::optional<std::string> recognise_foreign_format(std::string_view bytes);
 
+/// The same of a file that is to be weights, and is neither safetensors nor another format that
+/// parse_tensor_file reads.
+std::optional<std::string> recognise_other_weights(std::string_view bytes);
+
 }  // namespace vit::io

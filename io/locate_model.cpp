@@ -16,14 +16,21 @@ namespace fs = std::filesystem;
 constexpr std::string_view kConfig = "config.json";
 constexpr std::string_view kWeights = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
-constexpr std::string_view kIndexEnding = ".safetensors.index.json";
+constexpr std::string_view kIndexEnding = ".index.json";
 constexpr std::string_view kConvert =
     "convert it in Python: AutoModelForImageClassification.from_pretrained(FOLDER)"
     ".save_pretrained(NEW_FOLDER, safe_serialization=True)";
 
-/// Endings of weights that Vitrine does not read yet.
-constexpr std::array<std::string_view, 10> kOtherFormats{".bin", ".pth",  ".pt",   ".ckpt",  ".h5",
-                                                         ".npz", ".onnx", ".gguf", ".keras", ".msgpack"};
+/// The names that the weights have in a folder, the best first. An index: there are shards beside it.
+constexpr std::array<std::string_view, 4> kWeightNames{kWeights, kIndex, "pytorch_model.bin",
+                                                       "pytorch_model.bin.index.json"};
+
+/// Endings of weights with other names. What a file is its bytes say, not its name: io/tensor_file.hpp.
+constexpr std::array<std::string_view, 6> kWeightEndings{".safetensors", ".pth",  ".pt",
+                                                         ".bin",         ".ckpt", ".npz"};
+
+/// Endings of weights that Vitrine does not read.
+constexpr std::array<std::string_view, 5> kOtherFormats{".h5", ".onnx", ".gguf", ".keras", ".msgpack"};
 
 /// What training leaves beside them.
 constexpr std::array<std::string_view, 4> kNoWeights{"training_args.bin", "optimizer.", "scheduler.",
@@ -74,35 +81,45 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-bool has_other_format(const std::string& name) {
-  if (std::any_of(kNoWeights.begin(), kNoWeights.end(),
-                  [&](std::string_view b) { return name.starts_with(b); })) {
-    return false;
-  }
-  return std::any_of(kOtherFormats.begin(), kOtherFormats.end(),
-                     [&](std::string_view e) { return name.ends_with(e); });
+template <std::size_t N>
+bool has_ending(const std::string& name, const std::array<std::string_view, N>& endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return name.ends_with(e); });
+}
+
+[[noreturn]] void fail_other_format(const fs::path& file) {
+  throw Error(ErrorCode::model_unsupported,
+              fmt::format("{}: Vitrine does not read this format, expected {}, PyTorch's or NumPy's .npz; {}",
+                          file.string(), kWeights, kConvert));
 }
 
 [[noreturn]] void fail_without_weights(const fs::path& folder) {
   const std::vector<std::string> names = names_in(folder);
-  const auto other = std::find_if(names.begin(), names.end(), has_other_format);
+  const auto other = std::find_if(names.begin(), names.end(),
+                                  [](const std::string& name) { return has_ending(name, kOtherFormats); });
   if (other != names.end() && other->ends_with(".onnx")) {
     not_found(fmt::format("{}: no weights in it but {}; if vitrine export wrote that, pass its path",
                           folder.string(), *other));
   }
-  if (other != names.end()) {
-    throw Error(ErrorCode::model_unsupported,
-                fmt::format("{}: this format is not supported yet, expected {}; {}",
-                            (folder / *other).string(), kWeights, kConvert));
+  if (other != names.end()) fail_other_format(folder / *other);
+  not_found(fmt::format("{}: no weights in it, expected {}, {}, or one .pth or .npz file; found {}",
+                        folder.string(), kWeights, kIndex, list_of(names)));
+}
+
+/// The only file of weights, whatever it is called.
+fs::path single_weights_in(const fs::path& folder) {
+  std::vector<std::string> found;
+  for (std::string& name : names_in(folder)) {
+    const bool leftover = std::any_of(kNoWeights.begin(), kNoWeights.end(),
+                                      [&](std::string_view begin) { return name.starts_with(begin); });
+    if (!leftover && has_ending(name, kWeightEndings)) found.push_back(std::move(name));
   }
-  for (const std::string& name : names) {
-    if (name.ends_with(".safetensors") && is_there(folder / name)) {
-      not_found(fmt::format("{}: no {} in it; if {} is the model's weights, pass its path", folder.string(),
-                            kWeights, name));
-    }
+  if (found.empty()) fail_without_weights(folder);
+  if (found.size() > 1) {
+    not_found(fmt::format("{}: no {} in it, but several files that may be weights: {}; pass the path of one",
+                          folder.string(), kWeights, list_of(found)));
   }
-  not_found(fmt::format("{}: no weights in it, expected {} or {}; found {}", folder.string(), kWeights,
-                        kIndex, list_of(names)));
+  if (is_dangling_link(folder / found.front())) fail_dangling(folder / found.front());
+  return folder / found.front();
 }
 
 fs::path config_in(const fs::path& folder) {
@@ -113,11 +130,11 @@ fs::path config_in(const fs::path& folder) {
 
 ModelPaths locate_in_folder(const fs::path& folder) {
   const fs::path config = config_in(folder);
-  for (const auto& [name, sharded] : {std::pair(kWeights, false), std::pair(kIndex, true)}) {
+  for (const std::string_view name : kWeightNames) {
     if (is_dangling_link(folder / name)) fail_dangling(folder / name);
-    if (is_there(folder / name)) return {config, folder / name, sharded};
+    if (is_there(folder / name)) return {config, folder / name, name.ends_with(kIndexEnding)};
   }
-  fail_without_weights(folder);
+  return {config, single_weights_in(folder), false};
 }
 
 }  // namespace
@@ -147,11 +164,7 @@ ModelPaths locate_model(const std::filesystem::path& path) {
   }
   const std::string name = path.filename().string();
   if (name == kConfig) return locate_in_folder(path.parent_path());
-  if (has_other_format(name)) {
-    throw Error(ErrorCode::model_unsupported,
-                fmt::format("{}: this format is not supported yet, expected {}; {}", path.string(), kWeights,
-                            kConvert));
-  }
+  if (has_ending(name, kOtherFormats)) fail_other_format(path);
   return {config_in(path.parent_path()), path, name.ends_with(kIndexEnding)};
 }
 

@@ -14,26 +14,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "io/stored_tensor.hpp"
 #include "vit/error.hpp"
 #include "vit/file.hpp"
 #include "vit/weights.hpp"
 
 namespace vit::io {
-
-/// One tensor of a file, as it lies there. `data` points into the file's memory and may be misaligned.
-struct StoredTensor {
-  std::string name;
-  std::string dtype;                 ///< as the file says: "F32", "I64", "F8_E4M3", …
-  std::optional<DType> float_dtype;  ///< if it is one that Vitrine can compute with
-  Shape shape;
-  std::span<const std::byte> data;
-};
 
 /// What a header says, checked against the bytes behind it.
 struct SafetensorsContent {

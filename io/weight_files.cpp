@@ -17,7 +17,7 @@ namespace {
 constexpr FileErrors kShardErrors{ErrorCode::model_not_found, ErrorCode::weights_invalid,
                                   ErrorCode::weights_invalid};
 constexpr std::size_t kMaxIndexBytes = std::size_t{16} << 20;
-constexpr std::array<std::string_view, 3> kWrappers{"module.", "_orig_mod.", "model."};
+constexpr std::array<std::string_view, 5> kWrappers{"module.", "_orig_mod.", "model.", "opt/target/", "params/"};
 
 /// Tensor -> shard. A shard is a bare name beside the index: an index never leads out of its folder.
 std::map<std::string, std::string> read_index(const std::filesystem::path& path) {
@@ -49,8 +49,7 @@ WeightFiles::WeightFiles(const ModelPaths& paths) : name_(paths.weights) {
   if (paths.sharded) {
     open_shards(paths.weights);
   } else {
-    files_.push_back(
-        std::make_unique<SafetensorsFile>(paths.weights, ErrorCode::weights_invalid, kShardErrors));
+    files_.push_back(std::make_unique<TensorFile>(paths.weights, kShardErrors));
     for (const StoredTensor& tensor : files_.back()->tensors()) {
       tensors_.emplace(tensor.name, Entry{&tensor, files_.back().get()});
     }
@@ -60,13 +59,12 @@ WeightFiles::WeightFiles(const ModelPaths& paths) : name_(paths.weights) {
 
 void WeightFiles::open_shards(const std::filesystem::path& index) {
   const auto shards = read_index(index);
-  std::map<std::string, const SafetensorsFile*> opened;
+  std::map<std::string, const TensorFile*> opened;
   std::vector<std::string> absent;
   for (const auto& [name, shard] : shards) {
-    const SafetensorsFile*& file = opened[shard];
+    const TensorFile*& file = opened[shard];
     if (file == nullptr) {
-      files_.push_back(std::make_unique<SafetensorsFile>(index.parent_path() / shard,
-                                                         ErrorCode::weights_invalid, kShardErrors));
+      files_.push_back(std::make_unique<TensorFile>(index.parent_path() / shard, kShardErrors));
       file = files_.back().get();
     }
     if (const StoredTensor* tensor = file->find(name)) {
@@ -114,6 +112,19 @@ std::vector<std::filesystem::path> WeightFiles::paths() const {
   std::vector<std::filesystem::path> paths;
   for (const auto& file : files_) paths.push_back(file->path());
   return paths;
+}
+
+std::vector<FileNote> WeightFiles::notes() const {
+  std::vector<FileNote> notes;
+  for (const auto& file : files_) notes.insert(notes.end(), file->notes().begin(), file->notes().end());
+  return notes;
+}
+
+std::string WeightFiles::state_dict() const {
+  for (const FileNote& note : notes()) {
+    if (note.key == "state dict") return note.value;
+  }
+  return "";
 }
 
 void WeightFiles::release_pages() const {

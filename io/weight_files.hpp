@@ -1,4 +1,4 @@
-// Finds a model's files and opens its weights: one safetensors file, or an index and its shards. Internal.
+// Finds a model's files and opens its weights: one file, or an index and its shards. Internal.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "io/safetensors.hpp"
+#include "io/tensor_file.hpp"
 
 namespace vit::io {
 
 /// What a path given by a user means.
 struct ModelPaths {
   std::filesystem::path config;   ///< empty if there is no config.json
-  std::filesystem::path weights;  ///< a .safetensors file, or the index of several
+  std::filesystem::path weights;  ///< a file of tensors, or the index of several
   bool sharded = false;
 };
 
@@ -34,12 +34,13 @@ class WeightFiles {
  public:
   struct Entry {
     const StoredTensor* tensor = nullptr;
-    const SafetensorsFile* file = nullptr;
+    const TensorFile* file = nullptr;
   };
 
   /// Of a network without weights.
   WeightFiles() = default;
-  /// Throws Error: model_not_found, config_invalid (the index), weights_invalid.
+  /// Throws Error: model_not_found, config_invalid (the index), weights_invalid, model_unsupported (a
+  /// format).
   explicit WeightFiles(const ModelPaths& paths);
   WeightFiles(const WeightFiles&) = delete;
   WeightFiles& operator=(const WeightFiles&) = delete;
@@ -53,12 +54,14 @@ class WeightFiles {
   /// empty.
   const std::string& wrapper() const { return wrapper_; }
   /// Key of the state dict in a file that holds more than that ("model", "state_dict_ema"); may be empty.
-  const std::string& state_dict() const { return state_dict_; }
+  std::string state_dict() const;
   /// Tensors that lie in a shard though the index does not say so, as "NAME (in SHARD)".
   const std::vector<std::string>& not_in_index() const { return not_in_index_; }
   std::vector<std::filesystem::path> paths() const;
   /// See MappedFile.
   void release_pages() const;
+  /// Choices that were made inside of the files.
+  std::vector<FileNote> notes() const;
   /// What messages call the weights: the file, or the index.
   const std::filesystem::path& name() const { return name_; }
 
@@ -67,11 +70,10 @@ class WeightFiles {
   void find_wrapper();
 
   std::filesystem::path name_;
-  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::vector<std::unique_ptr<TensorFile>> files_;
   std::map<std::string, Entry, std::less<>> tensors_;
   std::vector<std::string> not_in_index_;
   std::string wrapper_;
-  std::string state_dict_;
 };
 
 }  // namespace vit::io

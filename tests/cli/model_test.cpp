@@ -70,10 +70,10 @@ TEST(BadModel, NoWeights) {
   expect_refused(model.path(), {"model.safetensors"});
 }
 
-TEST(BadModel, PyTorchWeightsOnlySaysWhatToDo) {
+TEST(BadModel, TensorFlowWeightsOnlySaysWhatToDo) {
   ModelCopy model;
-  fs::rename(model.file("model.safetensors"), model.file("pytorch_model.bin"));
-  expect_refused(model.path(), {"pytorch_model.bin", "safetensors"});
+  fs::rename(model.file("model.safetensors"), model.file("tf_model.h5"));
+  expect_refused(model.path(), {"tf_model.h5", "safetensors"});
 }
 
 TEST(BadModel, GitLfsPointer) {

@@ -239,8 +239,7 @@ TEST(Checkpoint, TakesAWeightsFileOfAnyName) {
   EditableModel("hf_vit_base").write(folder);
   std::filesystem::rename(folder / "model.safetensors", folder / "vit 日本.safetensors");
   EXPECT_EQ(load_checkpoint(folder / "vit 日本.safetensors").info.parameters, 48487);
-  EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_not_found, folder.path().string(),
-               "vit 日本.safetensors");
+  EXPECT_EQ(load_checkpoint(folder.path()).info.parameters, 48487);
 }
 
 // ------------------------------------------------------------------------------------------------ labels and
@@ -550,11 +549,16 @@ TEST(Checkpoint, SaysWhatIsNotThere) {
                "README.md, config.json");
   folder.write("training_args.bin", "");
   EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_not_found, "no weights");
-  for (const char* name :
-       {"pytorch_model.bin", "checkpoint.pth", "tf_model.h5", "flax_model.msgpack"}) {
+  for (const char* name : {"tf_model.h5", "flax_model.msgpack", "vit.gguf", "vit.keras"}) {
     const auto file = folder.write(name, "");
     EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_unsupported, name, "save_pretrained");
     EXPECT_ERROR(load_checkpoint(file), ErrorCode::model_unsupported, name, "save_pretrained");
+    std::filesystem::remove(file);
+  }
+  for (const char* name : {"pytorch_model.bin", "checkpoint.pth", "vit.npz"}) {  // of formats that are read
+    const auto file = folder.write(name, "");
+    EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::weights_invalid, name, "empty");
+    EXPECT_ERROR(load_checkpoint(file), ErrorCode::weights_invalid, name, "empty");
     std::filesystem::remove(file);
   }
   folder.write("model.onnx", "");
@@ -562,6 +566,28 @@ TEST(Checkpoint, SaysWhatIsNotThere) {
   const TempFolder bare;
   EXPECT_ERROR(load_checkpoint(bare.write("model.safetensors", "")), ErrorCode::model_not_found,
                "config.json");
+}
+
+TEST(Checkpoint, TakesTheUsualNameOrTheOnlyFile) {
+  const TempFolder folder;
+  const EditableModel model("hf_vit_base");
+  model.write(folder);
+  const std::string bytes = test::read_text(folder / "model.safetensors");
+  folder.write("pytorch_model.bin", "not looked at");
+  folder.write("b.pth", "not looked at");
+  EXPECT_EQ(load_checkpoint(folder.path()).info.weight_files.at(0).filename(), "model.safetensors");
+  std::filesystem::remove(folder / "model.safetensors");
+  folder.write("pytorch_model.bin", bytes);  // its bytes say what it is
+  EXPECT_EQ(load_checkpoint(folder.path()).info.weight_files.at(0).filename(), "pytorch_model.bin");
+  std::filesystem::remove(folder / "pytorch_model.bin");
+  folder.write("a.safetensors", bytes);
+  EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_not_found, "a.safetensors, b.pth",
+               "pass the path");
+  EXPECT_EQ(load_checkpoint(folder / "a.safetensors").info.weight_files.size(), 1U);
+  std::filesystem::remove(folder / "b.pth");
+  for (const char* leftover : {"optimizer.pt", "scheduler.pt", "rng_state_0.pth", "training_args.bin"})
+    folder.write(leftover, "");
+  EXPECT_EQ(load_checkpoint(folder.path()).info.weight_files.at(0).filename(), "a.safetensors");
 }
 
 TEST(Checkpoint, NamesTheDamagedWeightsFile) {

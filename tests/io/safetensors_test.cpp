@@ -198,8 +198,8 @@ TEST(Safetensors, RecognisesWhatIsSomethingElse) {
                  "Git LFS pointer", "git lfs pull");
   EXPECT_REFUSED(parse("<!DOCTYPE html>\n<html><head></head></html>"), "web page");
   EXPECT_REFUSED(parse("\n\n  <HTML>\n<body>Not found</body></HTML>"), "web page");
-  EXPECT_REFUSED(parse(std::string("PK\3\4\0\0\10\10\0\0\0\0\0\0", 14)), "zip", "save_pretrained");
-  EXPECT_REFUSED(parse("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19."), "pickle", "save_pretrained");
+  EXPECT_REFUSED(parse(std::string("PK\3\4\0\0\10\10\0\0\0\0\0\0", 14)), "zip", "PyTorch");
+  EXPECT_REFUSED(parse("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19."), "pickle", "PyTorch");
   EXPECT_REFUSED(parse(std::string("GGUF\3\0\0\0\0\0\0\0", 12)), "GGUF");
   EXPECT_REFUSED(parse("\x89HDF\r\n\x1a\n..........."), "HDF5");
 }

@@ -10,7 +10,8 @@ set(RULES
   "^(png|jpeglib|gif_lib|tiff|tiffio|zlib)[.]h$"      "^io/.*[.]cpp$"                         needed
   "^webp/"                                            "^io/.*[.]cpp$"                         needed
   "^nlohmann/"                                        "^(io|apps)/.*[.]cpp$|^io/json[.]hpp$"  needed
-  "^(curl/|zip[.]h$)"                                 "^io/.*[.]cpp$"                         optional
+  "^zip[.]h$"                                         "^io/.*[.]cpp$"                         needed
+  "^curl/"                                            "^io/.*[.]cpp$"                         optional
   "^(onnx|google/protobuf)/"                          "^export/.*[.]cpp$|^export/onnx_proto[.]hpp$"  needed
   "^CLI/"                                             "^apps/"                                needed
   "^vit/backend/"                                     "^vit/"                                 needed

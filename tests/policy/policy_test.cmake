@@ -32,7 +32,7 @@ function(make_tree)
   file(WRITE "${TREE}/vit/model.hpp" "#pragma once\n#include <string>\nstruct Model { std::string name; };\n")
   file(WRITE "${TREE}/vit/model.cpp" "#include \"vit/model.hpp\"\n#include \"vit/backend/engine.hpp\"\n")
   file(WRITE "${TREE}/io/image.cpp"
-       "#include \"io/image.hpp\"\n#include <opencv2/core.hpp>\n#include <png.h>\n#include <webp/decode.h>\n"
+       "#include \"io/image.hpp\"\n#include <opencv2/core.hpp>\n#include <png.h>\n#include <webp/decode.h>\n#include <zip.h>\n"
        "#include <nlohmann/json.hpp>\n#include \"vit/model.hpp\"\n")
   file(WRITE "${TREE}/export/graph.cpp" "#include \"export/graph.hpp\"\n#include <onnx/onnx_pb.h>\n")
   file(WRITE "${TREE}/apps/main.cpp" "#include <CLI/CLI.hpp>\n#include \"io/image.hpp\"\n#include \"apps/common.hpp\"\n")
@@ -52,6 +52,7 @@ set(FAULTS
   "io/save.cpp"           "#include \"vit/backend/engine.hpp\""
   "io/picture.hpp"        "#include <opencv2/core.hpp>"
   "io/picture.hpp"        "#include <png.h>"
+  "io/archive.hpp"        "#include <zip.h>"
   "io/options.cpp"        "#include <CLI/CLI.hpp>"
   "export/graph.hpp"      "#include <onnx/onnx_pb.h>"
   "export/read.cpp"       "#include \"io/image.hpp\""
