@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,7 @@ struct FamilyConfig {
   std::optional<std::map<std::int64_t, std::string>> labels;
   /// In place of Family::names, for a family that calls tensors by more than one scheme.
   const NameTable* names = nullptr;
+  std::shared_ptr<const NameTable> made_names;  ///< what `names` refers to where it depends on sizes
 };
 
 struct Family {

@@ -88,10 +88,22 @@ class Mapper {
   }
 
  private:
-  const NameRule& rule(const std::string& canonical) const {
+  const NameRule* find_rule(std::string_view canonical) const {
     const auto at = std::find_if(names_.rules.begin(), names_.rules.end(),
                                  [&](const NameRule& r) { return r.canonical == canonical; });
-    if (at == names_.rules.end()) {
+    return at == names_.rules.end() ? nullptr : &*at;
+  }
+
+  /// A bias has its weight's rule, unless there is one for it alone.
+  Canonical canonical_of(const TensorSpec& spec) const {
+    Canonical name = split(spec.name);
+    if (find_rule(name.rule + name.suffix) != nullptr) name.rule += std::exchange(name.suffix, "");
+    return name;
+  }
+
+  const NameRule& rule(const std::string& canonical) const {
+    const NameRule* at = find_rule(canonical);
+    if (at == nullptr) {
       throw Error(ErrorCode::internal, fmt::format("the family has no name for the tensor {}", canonical));
     }
     return *at;
@@ -124,7 +136,7 @@ class Mapper {
   }
 
   void find_tensor(const TensorSpec& spec, WeightView& view) {
-    const Canonical name = split(spec.name);
+    const Canonical name = canonical_of(spec);
     const NameRule& r = rule(name.rule);
     bool complete = false;
     for_each_choice(r, name, [&](const Choice& choice) {
@@ -174,7 +186,7 @@ class Mapper {
   /// Names what is missing as the file would: where a part is there, in that part's spelling; else as this
   /// tensor is called in other blocks; else as most tensors are.
   void report_missing(const TensorSpec& spec) {
-    const Canonical name = split(spec.name);
+    const Canonical name = canonical_of(spec);
     const NameRule& r = rule(name.rule);
     Choice best = usual_choice(name, r);
     std::ptrdiff_t most = 0;

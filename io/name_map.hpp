@@ -25,10 +25,11 @@ struct Cut {
 };
 
 /// How a family's files call one tensor, or a weight and its bias: `canonical` without ".weight" and ".bias",
-/// with * for the number of a block. Spellings are templates: {base} is one of NameTable::bases, {block} one
-/// of them followed by one of NameTable::blocks and the block's number; to one that ends in _ "weight" and
-/// "bias" are added without a dot. List them in the same order (old names first) everywhere: where a tensor
-/// is missing, its name is given in the spelling that the file uses elsewhere.
+/// with * for the number of a block. A rule with ".bias" is for a bias that is not called like its weight.
+/// Spellings are templates: {base} is one of NameTable::bases, {block} one of them followed by one of
+/// NameTable::blocks and the block's number; to one that ends in _ "weight" and "bias" are added without a
+/// dot. List them in the same order (old names first) everywhere: where a tensor is missing, its name is
+/// given in the spelling that the file uses elsewhere.
 struct NameRule {
   std::string_view canonical;
   std::vector<Spelling> spellings;
