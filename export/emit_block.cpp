@@ -1,25 +1,103 @@
-// One encoder block: vit/encoder_block.cpp.
+// Encoder blocks: vit/encoder_block.cpp.
 #include <fmt/format.h>
-
-#include <cmath>
 
 #include "export/vit_emitter.hpp"
 
 namespace vit::exporter {
 
 std::string VitEmitter::block(std::int64_t index, const std::string& x) {
+  std::string out;
+  switch (config_.block) {
+    case BlockForm::pre_norm:
+      out = pre_norm_block(index, x);
+      break;
+    case BlockForm::post_norm:
+      out = post_norm_block(index, x);
+      break;
+    case BlockForm::parallel:
+    case BlockForm::parallel_fused:
+      out = parallel_block(index, x);
+      break;
+    case BlockForm::twin:
+      out = twin_block(index, x);
+      break;
+  }
+  return publish(out, GraphOutput::hidden_states, {batch_, num_tokens(), config_.hidden_size}, index + 1);
+}
+
+/// x + γ₁ A(n₁ x), then x + γ₂ F(n₂ x)
+std::string VitEmitter::pre_norm_block(std::int64_t index, const std::string& x) {
   const BlockWeights& weights = weights_.blocks[static_cast<std::size_t>(index)];
   const std::string name = fmt::format("blocks.{}", index);
   const std::string module = "/" + name;
-  const std::string normed1 = layer_norm(module + "/norm1", x, name + ".norm1", weights.norm1);
+  const std::string normed1 = norm(module + "/norm1", x, name + ".norm1", weights.norm1);
   const std::string attended = attention(name, normed1, index);
   const std::string rows = rows_that_are_read(module, x, index);
   const std::string y =
       add_branch(module + "/ls1", rows, attended, name + ".ls1.gamma", weights.layer_scale1);
-  const std::string normed2 = layer_norm(module + "/norm2", y, name + ".norm2", weights.norm2);
+  const std::string normed2 = norm(module + "/norm2", y, name + ".norm2", weights.norm2);
   const std::string mixed = mlp(name, normed2, weights);
-  const std::string out = add_branch(module + "/ls2", y, mixed, name + ".ls2.gamma", weights.layer_scale2);
-  return publish(out, GraphOutput::hidden_states, {batch_, num_tokens(), config_.hidden_size}, index + 1);
+  return add_branch(module + "/ls2", y, mixed, name + ".ls2.gamma", weights.layer_scale2);
+}
+
+/// x + n₁ A(x), then x + n₂ F(x)
+std::string VitEmitter::post_norm_block(std::int64_t index, const std::string& x) {
+  const BlockWeights& weights = weights_.blocks[static_cast<std::size_t>(index)];
+  const std::string name = fmt::format("blocks.{}", index);
+  const std::string module = "/" + name;
+  const std::string attended =
+      norm(module + "/norm1", attention(name, x, index), name + ".norm1", weights.norm1);
+  const std::string rows = rows_that_are_read(module, x, index);
+  const std::string y = add_branch(module + "/ls1", rows, attended, "", {});
+  const std::string mixed = norm(module + "/norm2", mlp(name, y, weights), name + ".norm2", weights.norm2);
+  return add_branch(module + "/ls2", y, mixed, "", {});
+}
+
+/// x + γ (A(n x) + F(n x))
+std::string VitEmitter::parallel_block(std::int64_t index, const std::string& x) {
+  const BlockWeights& weights = weights_.blocks[static_cast<std::size_t>(index)];
+  const std::string name = fmt::format("blocks.{}", index);
+  const std::string module = "/" + name;
+  const std::string normed = norm(module + "/norm1", x, name + ".norm1", weights.norm1);
+  const std::string context = attention_context(name, normed, index);
+  const std::string inner = mlp_inner(name, rows_that_are_read(module + "/mlp", normed, index), weights);
+  std::string sum;
+  if (config_.block == BlockForm::parallel_fused) {
+    const std::string both = builder_.node(module, "Concat", {context, inner}, {{"axis", std::int64_t{-1}}});
+    sum = linear(module + "/out_proj", both, name + ".out_proj", weights.out_proj);
+  } else {
+    const std::string attended = linear(module + "/attn/proj", context, name + ".attn.proj", weights.proj);
+    sum = builder_.node(module, "Add",
+                        {attended, linear(module + "/mlp/fc2", inner, name + ".mlp.fc2", weights.fc2)});
+  }
+  const std::string rows = rows_that_are_read(module, x, index);
+  return add_branch(module + "/ls2", rows, sum, name + ".ls1.gamma", weights.layer_scale1);
+}
+
+/// x + Σ γ A(n x), then x + Σ γ F(n x), of two each
+std::string VitEmitter::twin_block(std::int64_t index, const std::string& x) {
+  const std::string module = fmt::format("/blocks.{}", index);
+  const std::vector<std::string> names{fmt::format("blocks.{}", index), fmt::format("blocks.{}.twin", index)};
+  std::string y = rows_that_are_read(module, x, index);
+  for (const std::string& name : names) {
+    const BlockWeights& weights = weights_of(name, index);
+    const std::string normed = norm("/" + name + "/norm1", x, name + ".norm1", weights.norm1);
+    y = add_branch(module + "/ls1", y, attention(name, normed, index), name + ".ls1.gamma",
+                   weights.layer_scale1);
+  }
+  std::string out = y;
+  for (const std::string& name : names) {
+    const BlockWeights& weights = weights_of(name, index);
+    const std::string normed = norm("/" + name + "/norm2", y, name + ".norm2", weights.norm2);
+    out = add_branch(module + "/ls2", out, mlp(name, normed, weights), name + ".ls2.gamma",
+                     weights.layer_scale2);
+  }
+  return out;
+}
+
+const BlockWeights& VitEmitter::weights_of(const std::string& name, std::int64_t index) const {
+  const auto i = static_cast<std::size_t>(index);
+  return name.ends_with(".twin") ? weights_.twins[i] : weights_.blocks[i];
 }
 
 /// The tokens of the last block that pooling reads, if those are the first ones and nothing else reads the
@@ -43,112 +121,12 @@ std::string VitEmitter::add_branch(const std::string& module, const std::string&
   return builder_.node(module, "Add", {x, scaled});
 }
 
-std::string VitEmitter::attention(const std::string& name, const std::string& x, std::int64_t index) {
-  const BlockWeights& weights = weights_.blocks[static_cast<std::size_t>(index)];
-  const std::string module = "/" + name + "/attn";
-  std::vector<std::string> qkv = projections(name, x, weights);
-  qkv[0] = rows_that_are_read(module + "/q", qkv[0], index);
-  const bool plain = !config_.qk_norm && config_.rotary == RotaryEmbedding::none &&
-                     config_.relative_positions == RelativePositions::none;
-  std::string context;
-  if (plain && builder_.opset() >= 23 && !wants(GraphOutput::attentions)) {
-    context = builder_.node(module, "Attention", qkv,
-                            {{"q_num_heads", config_.num_heads}, {"kv_num_heads", config_.num_heads}});
-  } else {
-    context = softmax_attention(name, prepared_heads(name, qkv, weights), index);
-  }
-  if (config_.attn_norm)
-    context = layer_norm(module + "/norm", context, name + ".attn.norm", weights.attn_norm);
-  return linear(module + "/proj", context, name + ".attn.proj", weights.proj);
-}
-
-/// q, k, v [batch, T, h, d], q and k normed and turned where the network does so
-std::vector<std::string> VitEmitter::prepared_heads(const std::string& name,
-                                                    const std::vector<std::string>& qkv,
-                                                    const BlockWeights& weights) {
-  const std::string module = "/" + name + "/attn";
-  std::string q = split_heads(module + "/q", qkv[0]);
-  std::string k = split_heads(module + "/k", qkv[1]);
-  if (config_.qk_norm) {
-    q = layer_norm(module + "/q_norm", q, name + ".attn.q_norm", weights.q_norm);
-    k = layer_norm(module + "/k_norm", k, name + ".attn.k_norm", weights.k_norm);
-  }
-  if (config_.rotary != RotaryEmbedding::none) {
-    q = rotated(module + "/q_rotary", q);
-    k = rotated(module + "/k_rotary", k);
-  }
-  return {q, k, split_heads(module + "/v", qkv[2])};
-}
-
-/// q, k and v [batch, T, D]
-std::vector<std::string> VitEmitter::projections(const std::string& name, const std::string& x,
-                                                 const BlockWeights& weights) {
-  const std::string module = "/" + name + "/attn";
-  const std::int64_t D = config_.hidden_size;
-  std::vector<std::string> qkv;
-  if (!options_.ranges.empty()) {
-    // In 8 bits as one layer: ONNX Runtime multiplies integers only where a rounded value has one reader.
-    const std::string all = linear(module + "/qkv", x, name + ".attn.qkv", weights.qkv);
-    qkv = builder_.split(module + "/qkv", all, builder_.ints({D, D, D}), 3);
-  } else {
-    for (const std::string part : {"q", "k", "v"}) {
-      const auto first = static_cast<std::int64_t>(qkv.size()) * D;
-      qkv.push_back(linear(module + "/" + part, x, name + ".attn." + part, weights.qkv.rows(first, D)));
-    }
-  }
-  if (!weights.qkv.bias.empty()) return qkv;
-  // OpenCV 5 takes attention apart by patterns that have a bias, and fails where there is none.
-  const std::string none = builder_.zeros({D});
-  const auto bias_of = [&](const char* part, const WeightView& bias) {
-    return bias.empty() ? none : vector(name + ".attn." + part, bias);
-  };
-  return {builder_.node(module + "/q", "Add", {qkv[0], bias_of("q_bias", weights.q_bias)}),
-          builder_.node(module + "/k", "Add", {qkv[1], none}),
-          builder_.node(module + "/v", "Add", {qkv[2], bias_of("v_bias", weights.v_bias)})};
-}
-
-std::string VitEmitter::split_heads(const std::string& module, const std::string& x) {
-  return builder_.node(module, "Reshape", {x, builder_.ints({0, 0, config_.num_heads, config_.head_size()})});
-}
-
-std::string VitEmitter::transpose(const std::string& module, const std::string& x,
-                                  std::vector<std::int64_t> perm) {
-  return builder_.node(module, "Transpose", {x}, {{"perm", std::move(perm)}});
-}
-
-std::string VitEmitter::merge_heads(const std::string& module, const std::string& x) {
-  return builder_.node(module, "Reshape",
-                       {transpose(module, x, {0, 2, 1, 3}), builder_.ints({0, 0, config_.hidden_size})});
-}
-
-std::string VitEmitter::scaled_scores(const std::string& module, const std::string& q,
-                                      const std::string& kt) {
-  // On the scores and as Div: what offline optimisers look for to fuse attention.
-  const auto root = static_cast<float>(std::sqrt(static_cast<double>(config_.head_size())));
-  const std::string products = builder_.node(module + "/scores", "MatMul", {q, kt});
-  return builder_.node(module, "Div", {products, builder_.scalar("sqrt_head_size", root)});
-}
-
-std::string VitEmitter::softmax(const std::string& module, const std::string& x) {
-  return builder_.node(module, "Softmax", {x}, {{"axis", std::int64_t{-1}}});
-}
-
-/// softmax(q kᵀ / √d + relative positions) v, of heads q, k, v [batch, T, h, d]
-std::string VitEmitter::softmax_attention(const std::string& name, const std::vector<std::string>& heads,
-                                          std::int64_t index) {
-  const std::string module = "/" + name + "/attn";
-  const std::string q = transpose(module + "/q", heads[0], {0, 2, 1, 3});   // [batch, h, T, d]
-  const std::string kt = transpose(module + "/k", heads[1], {0, 2, 3, 1});  // [batch, h, d, T]
-  const std::string v = transpose(module + "/v", heads[2], {0, 2, 1, 3});   // [batch, h, T, d]
-  std::string scores = scaled_scores(module, q, kt);
-  if (config_.relative_positions != RelativePositions::none)
-    scores = builder_.node(module, "Add", {scores, relative_bias(name, index)});
-  const std::string probs = publish(softmax(module, scores), GraphOutput::attentions,
-                                    {batch_, config_.num_heads, num_tokens(), num_tokens()}, index);
-  return merge_heads(module, builder_.node(module + "/context", "MatMul", {probs, v}));
-}
-
 std::string VitEmitter::mlp(const std::string& name, const std::string& x, const BlockWeights& weights) {
+  return linear("/" + name + "/mlp/fc2", mlp_inner(name, x, weights), name + ".mlp.fc2", weights.fc2);
+}
+
+std::string VitEmitter::mlp_inner(const std::string& name, const std::string& x,
+                                  const BlockWeights& weights) {
   const std::string module = "/" + name + "/mlp";
   std::string hidden;
   switch (config_.mlp) {
@@ -160,8 +138,8 @@ std::string VitEmitter::mlp(const std::string& name, const std::string& x, const
       hidden = gated(name, x, weights);
       break;
   }
-  if (config_.mlp_norm) hidden = layer_norm(module + "/norm", hidden, name + ".mlp.norm", weights.mlp_norm);
-  return linear(module + "/fc2", hidden, name + ".mlp.fc2", weights.fc2);
+  if (config_.mlp_norm) hidden = norm(module + "/norm", hidden, name + ".mlp.norm", weights.mlp_norm);
+  return hidden;
 }
 
 /// act(x Wgᵀ + bg) ⊙ (x Wuᵀ + bu)

@@ -57,12 +57,73 @@ std::vector<std::int64_t> relative_index(Size2 grid) {
 
 }  // namespace
 
-std::string VitEmitter::rotated(const std::string& module, const std::string& heads) {
+void VitEmitter::fixed_rotation() {
+  if (!rotary_cosines_.empty()) return;
   const std::int64_t d = config_.head_size();
-  if (rotary_cosines_.empty()) {
-    RotaryConstants constants = rotary_constants(config_, options_.image_size);
-    rotary_cosines_ = builder_.constant("rotary.cosines", {num_tokens(), 1, d}, std::move(constants.cosines));
-    rotary_sines_ = builder_.constant("rotary.sines", {num_tokens(), 1, d}, std::move(constants.sines));
+  RotaryConstants constants = rotary_constants(config_, options_.image_size);
+  rotary_cosines_ = builder_.constant("rotary.cosines", {num_tokens(), 1, d}, std::move(constants.cosines));
+  rotary_sines_ = builder_.constant("rotary.sines", {num_tokens(), 1, d}, std::move(constants.sines));
+}
+
+std::string VitEmitter::for_both(const std::string& module, const std::string& of_pairs) {
+  if (config_.rotary_layout == RotaryLayout::halves)
+    return builder_.node(module, "Concat", {of_pairs, of_pairs}, {{"axis", std::int64_t{-1}}});
+  std::vector<std::int64_t> pairs;
+  for (std::int64_t i = 0; i < config_.head_size(); ++i) pairs.push_back(i / 2);
+  return builder_.node(
+      module, "Gather",
+      {of_pairs, builder_.named_ints("rotary.pair_of", {config_.head_size()}, std::move(pairs))},
+      {{"axis", std::int64_t{2}}});
+}
+
+/// Angles f i + g j of the block's heads, from constants alone: runtimes compute them once. Tokens in front
+/// of the patches stand at (0, 0), which turns nothing.
+void VitEmitter::learned_rotation(std::int64_t index) {
+  if (rotary_block_ == index) return;
+  const std::string module = fmt::format("/blocks.{}.rope", index);
+  const std::int64_t T = num_tokens();
+  const std::int64_t prefix = config_.num_prefix_tokens();
+  const Size2 grid = config_.grid(options_.image_size);
+  std::vector<float> rows(static_cast<std::size_t>(T), 0.0F);
+  std::vector<float> columns = rows;
+  std::vector<float> signs;
+  for (std::int64_t t = prefix; t < T; ++t) {
+    const double y = static_cast<double>((t - prefix) / grid.width) + config_.rotary_offset;
+    const double x = static_cast<double>((t - prefix) % grid.width) + config_.rotary_offset;
+    rows[static_cast<std::size_t>(t)] = static_cast<float>(y);
+    columns[static_cast<std::size_t>(t)] = static_cast<float>(x);
+  }
+  const std::int64_t d = config_.head_size();
+  for (std::int64_t i = 0; i < d; ++i) {
+    const bool first = config_.rotary_layout == RotaryLayout::halves ? i < d / 2 : i % 2 == 0;
+    signs.push_back(first ? -1.0F : 1.0F);
+  }
+  const bool rows_first = config_.rotary_order == RotaryOrder::rows_first;
+  if (rotary_block_ < 0) {
+    vector("rope.freqs", weights_.rotary_frequencies);
+    builder_.constant("rotary.first", {T, 1, 1}, rows_first ? rows : columns);
+    builder_.constant("rotary.second", {T, 1, 1}, rows_first ? columns : rows);
+    builder_.constant("rotary.signs", {d}, std::move(signs));
+  }
+  rotary_block_ = index;
+  const auto gather = [&](const std::string& from, std::int64_t at, std::int64_t axis) {
+    return builder_.node(module, "Gather", {from, builder_.index(at)}, {{"axis", axis}});
+  };
+  const std::string frequencies = gather("rope.freqs", index, 1);  // [2, h, d/2]
+  const std::string first = builder_.node(module, "Mul", {"rotary.first", gather(frequencies, 0, 0)});
+  const std::string second = builder_.node(module, "Mul", {"rotary.second", gather(frequencies, 1, 0)});
+  const std::string angles = builder_.node(module, "Add", {first, second});  // [T, h, d/2]
+  rotary_cosines_ = for_both(module + "/cos", builder_.node(module, "Cos", {angles}));
+  const std::string sines = for_both(module + "/sin", builder_.node(module, "Sin", {angles}));
+  rotary_sines_ = builder_.node(module, "Mul", {sines, "rotary.signs"});
+}
+
+std::string VitEmitter::rotated(const std::string& module, const std::string& heads, std::int64_t index) {
+  const std::int64_t d = config_.head_size();
+  if (config_.rotary == RotaryEmbedding::mixed) {
+    learned_rotation(index);
+  } else {
+    fixed_rotation();
   }
   std::string swapped;  // the other element of each pair
   if (config_.rotary_layout == RotaryLayout::halves) {

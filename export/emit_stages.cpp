@@ -94,7 +94,9 @@ std::string VitEmitter::patch_embed(const std::string& pixel_values) {
 }
 
 std::string VitEmitter::embeddings(const std::string& patches) {
-  std::string x = patches;
+  std::string x = config_.embed_norm
+                      ? norm("/patch_embed/norm", patches, "patch_embed.norm", weights_.embed_norm)
+                      : patches;
   const std::int64_t prefix = config_.num_prefix_tokens();
   if (prefix > 0) {
     // Zeros in front, to which the table adds the tokens: any batch, without asking for its size.
@@ -105,7 +107,7 @@ std::string VitEmitter::embeddings(const std::string& patches) {
     const std::string tokens = table("pos_embed", token_table(config_, weights_, options_.image_size));
     x = builder_.node("/embeddings", "Add", {x, tokens});
   }
-  if (config_.pre_norm) x = layer_norm("/norm_pre", x, "norm_pre", weights_.norm_pre);
+  if (config_.pre_norm) x = norm("/norm_pre", x, "norm_pre", weights_.norm_pre);
   return publish(x, GraphOutput::hidden_states, {batch_, num_tokens(), config_.hidden_size}, 0);
 }
 
@@ -117,15 +119,16 @@ std::string VitEmitter::final_norm(const std::string& x) {
       return publish(x, GraphOutput::last_hidden_state, shape);
     return publish(builder_.node("/norm", "Identity", {x}), GraphOutput::last_hidden_state, shape);
   }
-  return publish(layer_norm("/norm", x, "norm", weights_.norm), GraphOutput::last_hidden_state, shape);
+  return publish(norm("/norm", x, "norm", weights_.norm), GraphOutput::last_hidden_state, shape);
 }
 
 std::string VitEmitter::token(const std::string& x, std::int64_t index) {
   return builder_.node("/pool", "Gather", {x, builder_.index(index)}, {{"axis", std::int64_t{1}}});
 }
 
+/// Those of all tokens that pooling looks at.
 std::string VitEmitter::patches(const std::string& x) {
-  const std::int64_t prefix = config_.num_prefix_tokens();
+  const std::int64_t prefix = config_.num_unpooled_tokens();
   if (prefix == 0) return x;
   return builder_.node("/pool", "Slice",
                        {x, builder_.ints({prefix}), builder_.ints({num_tokens()}), builder_.ints({1})});
@@ -152,20 +155,21 @@ std::string VitEmitter::pool(const std::string& x) {
 std::string VitEmitter::attention_pool(const std::string& x) {
   const AttentionPoolWeights& pool = weights_.attn_pool;
   const std::int64_t D = config_.hidden_size;
+  const std::int64_t heads = config_.pool_heads();
   const std::string module = "/attn_pool";
   // Constants alone, which runtimes compute once. [1, 1, D] -> [1, h, 1, d]
   const std::string query =
       linear(module + "/q", vector("attn_pool.latent", pool.latent), "attn_pool.q", pool.q);
-  const std::string q = transpose(module + "/q", split_heads(module + "/q", query), {0, 2, 1, 3});
+  const std::string q = transpose(module + "/q", split_heads(module + "/q", query, heads), {0, 2, 1, 3});
   const std::string k = linear(module + "/k", x, "attn_pool.k", pool.kv.rows(0, D));
-  const std::string kt = transpose(module + "/k", split_heads(module + "/k", k), {0, 2, 3, 1});
+  const std::string kt = transpose(module + "/k", split_heads(module + "/k", k, heads), {0, 2, 3, 1});
   const std::string values = linear(module + "/v", x, "attn_pool.v", pool.kv.rows(D, D));
-  const std::string v = transpose(module + "/v", split_heads(module + "/v", values), {0, 2, 1, 3});
-  const std::string probs = softmax(module, scaled_scores(module, q, kt));
+  const std::string v = transpose(module + "/v", split_heads(module + "/v", values, heads), {0, 2, 1, 3});
+  const std::string probs = softmax(module, scaled_scores(module, {q, D / heads}, kt));
   const std::string context = merge_heads(module, builder_.node(module + "/context", "MatMul", {probs, v}));
   const std::string pooled =
       token(linear(module + "/proj", context, "attn_pool.proj", pool.proj), 0);  // [batch, D]
-  const std::string normed = layer_norm(module + "/norm", pooled, "attn_pool.norm", pool.norm);
+  const std::string normed = norm(module + "/norm", pooled, "attn_pool.norm", pool.norm);
   const std::string hidden =
       activation(module + "/mlp/act", gemm(module + "/mlp/fc1", normed, "attn_pool.mlp.fc1", pool.fc1),
                  config_.activation);
@@ -176,7 +180,7 @@ std::string VitEmitter::attention_pool(const std::string& x) {
 std::string VitEmitter::features(const std::string& x) {
   std::string pooled = pool(x);
   if (config_.final_norm == FinalNorm::after_pooling)
-    pooled = layer_norm("/fc_norm", pooled, "fc_norm", weights_.norm);
+    pooled = norm("/fc_norm", pooled, "fc_norm", weights_.norm);
   const bool pooler = config_.pooler_size > 0 && config_.num_classes == 0;  // a head does not read it
   if (pooler) {
     pooled = activation("/pooler/act", gemm("/pooler/dense", pooled, "pooler.dense", weights_.pooler),

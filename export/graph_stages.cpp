@@ -18,10 +18,25 @@ const Node* first_in(const Graph& graph, const std::string& module) {
   return found == graph.nodes.end() ? nullptr : &*found;
 }
 
+/// Nodes that round a value for others are not of the module whose value it is.
 const Node* last_in(const Graph& graph, const std::string& module) {
-  const auto found = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(),
-                                  [&](const Node& n) { return n.name.starts_with(module + "/"); });
+  const auto found = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), [&](const Node& n) {
+    return n.name.starts_with(module + "/") && n.op_type != "QuantizeLinear" &&
+           n.op_type != "DequantizeLinear";
+  });
   return found == graph.nodes.rend() ? nullptr : &*found;
+}
+
+/// The value that a node reads first, before it was rounded to 8 bits.
+std::string unrounded_input(const Graph& graph, const Node& node) {
+  std::string value = node.inputs.front();
+  for (const char* op : {"DequantizeLinear", "QuantizeLinear"}) {
+    const auto made = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& n) {
+      return n.op_type == op && !n.outputs.empty() && n.outputs.front() == value;
+    });
+    if (made != graph.nodes.end()) value = made->inputs.front();
+  }
+  return value;
 }
 
 std::vector<float> floats_of(const Graph& graph, const char* name) {
@@ -69,10 +84,10 @@ std::map<std::string, std::string> graph_stages(const Graph& graph) {
       stages[output.name] = output.name;
   }
   std::int64_t blocks = 0;
-  for (;; ++blocks) {  // what the first norm of a block reads is the state in front of it
-    const Node* norm = first_in(graph, fmt::format("/blocks.{}/norm1", blocks));
-    if (norm == nullptr) break;
-    stages[norm->inputs.front()] = fmt::format("hidden_states.{}", blocks);
+  for (;; ++blocks) {  // what the first node of a block reads is the state in front of it
+    const Node* first = first_in(graph, fmt::format("/blocks.{}", blocks));
+    if (first == nullptr) break;
+    stages[unrounded_input(graph, *first)] = fmt::format("hidden_states.{}", blocks);
   }
   if (blocks == 0) return stages;
   if (const Node* last = last_in(graph, fmt::format("/blocks.{}/ls2", blocks - 1)))

@@ -213,7 +213,8 @@ const std::map<std::string, Entry, std::less<>>& operators() {
     for (const char* name : {"Add", "Sub", "Mul", "Div", "Pow"}) {
       t[name] = {13, [name](NodeReader& node) { return make_binary(node, name); }};
     }
-    for (const char* name : {"Sqrt", "Erf", "Tanh", "Sigmoid", "Relu", "Neg", "Identity"}) {
+    for (const char* name :
+         {"Sqrt", "Exp", "Sin", "Cos", "Erf", "Tanh", "Sigmoid", "Relu", "Neg", "Identity"}) {
       t[name] = {13, [name](NodeReader& node) { return make_unary(node, name); }};
     }
     return t;

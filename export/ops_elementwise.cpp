@@ -142,6 +142,9 @@ Operator make_unary(NodeReader& node, const std::string& op_type) {
   node.expect_types(ElementType::f32);
   const auto kernel = [&]() -> Kernel {
     if (op_type == "Sqrt") return unary([](float x) { return std::sqrt(x); });
+    if (op_type == "Exp") return unary([](float x) { return std::exp(x); });
+    if (op_type == "Sin") return unary([](float x) { return std::sin(x); });
+    if (op_type == "Cos") return unary([](float x) { return std::cos(x); });
     if (op_type == "Erf") return unary([](float x) { return std::erf(x); });
     if (op_type == "Tanh") return unary([](float x) { return std::tanh(x); });
     if (op_type == "Sigmoid") return unary([](float x) { return 1 / (1 + std::exp(-x)); });

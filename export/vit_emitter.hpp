@@ -30,31 +30,57 @@ class VitEmitter {
   Graph finish();
 
  private:
-  // Parts of a block: emit_block.cpp. `name` is the block's: "blocks.3".
+  // Blocks by their form: emit_block.cpp.
+  std::string pre_norm_block(std::int64_t index, const std::string& x);
+  std::string post_norm_block(std::int64_t index, const std::string& x);
+  std::string parallel_block(std::int64_t index, const std::string& x);
+  std::string twin_block(std::int64_t index, const std::string& x);
+
+  // Parts of a block: emit_block.cpp, emit_attention.cpp. `name` is the block's: "blocks.3", or
+  // "blocks.3.twin".
   std::string attention(const std::string& name, const std::string& x, std::int64_t index);
+  /// What its projection reads.
+  std::string attention_context(const std::string& name, const std::string& x, std::int64_t index);
+  /// The weights behind such a name.
+  const BlockWeights& weights_of(const std::string& name, std::int64_t index) const;
   std::vector<std::string> projections(const std::string& name, const std::string& x,
                                        const BlockWeights& weights);
   std::vector<std::string> prepared_heads(const std::string& name, const std::vector<std::string>& qkv,
-                                          const BlockWeights& weights);
+                                          std::int64_t index);
   std::string softmax_attention(const std::string& name, const std::vector<std::string>& heads,
                                 std::int64_t index);
   std::string gated(const std::string& name, const std::string& x, const BlockWeights& weights);
+  /// softmax(q₁ k₁ᵀ) − λ softmax(q₂ k₂ᵀ), of the maps [batch, 2 h, T, T] of both.
+  std::string map_difference(const std::string& name, const std::string& maps, std::int64_t index);
+  std::string lambda(const std::string& name, const BlockWeights& weights, std::int64_t index);
+  std::string sub_norm(const std::string& name, const std::string& context, std::int64_t index);
   std::string mlp(const std::string& name, const std::string& x, const BlockWeights& weights);
+  /// What fc2 reads.
+  std::string mlp_inner(const std::string& name, const std::string& x, const BlockWeights& weights);
   std::string rows_that_are_read(const std::string& module, const std::string& x, std::int64_t index);
   std::string add_branch(const std::string& module, const std::string& x, const std::string& branch,
                          const std::string& gamma_name, const WeightView& gamma);
-  /// [batch, tokens, D] -> [batch, tokens, h, d]
-  std::string split_heads(const std::string& module, const std::string& x);
+  /// [batch, tokens, D] -> [batch, tokens, heads, D / heads]
+  std::string split_heads(const std::string& module, const std::string& x, std::int64_t heads);
   std::string transpose(const std::string& module, const std::string& x, std::vector<std::int64_t> perm);
   /// [batch, h, tokens, d] -> [batch, tokens, D]
   std::string merge_heads(const std::string& module, const std::string& x);
-  /// q kᵀ / √d, of q [batch, h, tokens, d] and kᵀ [batch, h, d, tokens]
-  std::string scaled_scores(const std::string& module, const std::string& q, const std::string& kt);
+  struct Queries {
+    std::string name;  ///< [batch, heads, tokens, size]
+    std::int64_t size;
+  };
+  /// q kᵀ / √size, kᵀ [batch, heads, size, tokens]
+  std::string scaled_scores(const std::string& module, const Queries& q, const std::string& kt);
   std::string softmax(const std::string& module, const std::string& x);
 
   // Positions within attention: emit_positions.cpp
-  /// Heads [batch, T, h, d], turned by the angles of their tokens.
-  std::string rotated(const std::string& module, const std::string& heads);
+  /// Heads [batch, T, h, d] of a block, turned by the angles of their tokens.
+  std::string rotated(const std::string& module, const std::string& heads, std::int64_t index);
+  /// rotary_cosines_ and rotary_sines_ from fixed angles, or from the learned ones of a block.
+  void fixed_rotation();
+  void learned_rotation(std::int64_t index);
+  /// [T, h, d/2] -> [T, h, d]: for both elements of each pair.
+  std::string for_both(const std::string& module, const std::string& of_pairs);
   /// What is added to a block's scores [batch, h, T, T].
   std::string relative_bias(const std::string& name, std::int64_t index);
   std::string gathered_positions(const std::string& name, const Tensor& table);
@@ -67,8 +93,12 @@ class VitEmitter {
 
   // Layers: emit_layers.cpp. `weight` is a name in the table of vit/weights.hpp, without ".weight" where
   // there is a bias beside it.
+  std::string norm(const std::string& module, const std::string& x, const std::string& weight,
+                   const NormWeights& norm);
   std::string layer_norm(const std::string& module, const std::string& x, const std::string& weight,
                          const NormWeights& norm);
+  std::string rms_norm(const std::string& module, const std::string& x, const std::string& gamma,
+                       float epsilon);
   std::string linear(const std::string& module, const std::string& x, const std::string& weight,
                      const LinearWeights& linear);
   /// The same as one node, for a single row of each image: pooler and head.
@@ -108,7 +138,8 @@ class VitEmitter {
   Dim batch_;
   std::map<std::string, std::string> rounded_;  ///< value -> its bytes
   std::string shared_relative_bias_;            ///< of all blocks, once it is there
-  std::string rotary_cosines_;                  ///< likewise
+  std::int64_t rotary_block_ = -1;              ///< whose angles these are, where they are learned
+  std::string rotary_cosines_;
   std::string rotary_sines_;
 };
 

@@ -109,6 +109,7 @@ ModelConfig graph_config(const ModelConfig& config, const GraphOptions& options)
   if (options.image_size != Size2{}) result.image_size = options.image_size;
   if (config.num_prefix_tokens() > 0 || config.position_embedding != PositionEmbedding::none)
     result.position_embedding = PositionEmbedding::all_tokens;
+  result.num_kv_heads = result.ungrouped_blocks = 0;  // each head has its own copy
   result.relative_resampling =
       RelativeResampling::none;  // done, and in each block where a shared table was added
   if (config.relative_positions == RelativePositions::both)

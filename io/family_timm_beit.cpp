@@ -33,7 +33,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   ModelConfig& model = result.model;
   TimmArgs args(config, find_timm_architecture(config));
   read_timm_sizes(args, model);
-  model.layer_norm_eps = static_cast<float>(args.layer_norm_epsilon("norm_layer"));
+  read_timm_norm(args, model);
   model.qkv_bias = args.boolean("qkv_bias", true);
   model.key_bias = !model.qkv_bias;
   model.mlp_size = read_timm_mlp_width(args, model.hidden_size);
@@ -46,8 +46,10 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   model.position_embedding =
       args.boolean("use_abs_pos_emb", true) ? PositionEmbedding::all_tokens : PositionEmbedding::none;
   model.position_resampling = PositionResampling::bicubic_antialias;
-  // timm's network takes images of one size; what it does to the tables of a resized one is not for here.
   model.relative_positions = read_relative_positions(args);
+  if (model.relative_positions != RelativePositions::none)
+    model.relative_resampling =
+        RelativeResampling::geometric;  // as timm loads them into a network of another size
   read_pooling(args, model);
   TimmNaming naming = kNaming;
   naming.gate_apart = model.mlp == Mlp::gated;

@@ -2,6 +2,9 @@
 // (timm/models/eva.py).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "io/family.hpp"
 #include "io/timm_common.hpp"
 #include "vit/error.hpp"
@@ -11,8 +14,27 @@ namespace {
 
 constexpr TimmNaming kNaming{.layer_scale1 = "{block}gamma_1", .layer_scale2 = "{block}gamma_2"};
 
+/// Each block may say how many heads k and v have; supported is one number for all but the first and last
+/// few.
+void read_kv_heads(TimmArgs& args, ModelConfig& model) {
+  const std::vector<std::int64_t> all = args.integers("num_kv_heads", model.num_layers);
+  const auto is_full = [&](std::int64_t heads) { return heads == model.num_heads; };
+  const auto first = std::find_if_not(all.begin(), all.end(), is_full);
+  if (first == all.end()) return;
+  model.num_kv_heads = *first;
+  model.ungrouped_blocks = first - all.begin();
+  for (std::int64_t i = 0; i < std::ssize(all); ++i) {
+    if (all[static_cast<std::size_t>(i)] == (model.is_grouped(i) ? model.num_kv_heads : model.num_heads))
+      continue;
+    args.fail(
+        ErrorCode::model_unsupported,
+        "\"num_kv_heads\": other numbers than one for the blocks in the middle and num_heads for as many "
+        "in front of them as behind them are not supported");
+  }
+}
+
 void read_attention(TimmArgs& args, ModelConfig& model, TimmNaming& naming) {
-  model.layer_norm_eps = static_cast<float>(args.layer_norm_epsilon("norm_layer"));
+  read_timm_norm(args, model);
   const std::string type = args.text("attn_type", "eva");
   if (type != "eva" && type != "rope") {
     args.fail(ErrorCode::model_unsupported,
@@ -23,8 +45,16 @@ void read_attention(TimmArgs& args, ModelConfig& model, TimmNaming& naming) {
   naming.qkv_apart = !args.boolean("qkv_fused", true);
   model.qk_norm = args.boolean("qk_norm", false);
   model.attn_norm = args.boolean("scale_attn_inner", false);
-  for (const char* key : {"num_kv_heads", "use_post_norm", "attn_only_layer_scale"}) args.refuse(key);
+  read_kv_heads(args, model);
   model.layer_scale = args.is_given("init_values");
+  model.mlp_layer_scale = !args.boolean("attn_only_layer_scale", false) || !model.layer_scale;
+  if (!args.boolean("use_post_norm", false)) return;
+  model.block = BlockForm::post_norm;
+  if (model.qk_norm || model.num_kv_heads > 0 || args.is_set("attn_only_layer_scale")) {
+    args.fail(ErrorCode::model_unsupported,
+              "\"use_post_norm\" with qk_norm, num_kv_heads or attn_only_layer_scale is not supported");
+  }
+  model.layer_scale = false;  // such blocks have none, whatever init_values says
 }
 
 void read_mlp(TimmArgs& args, ModelConfig& model, TimmNaming& naming) {
@@ -35,7 +65,8 @@ void read_mlp(TimmArgs& args, ModelConfig& model, TimmNaming& naming) {
   model.mlp = Mlp::gated;
   naming.gate_apart = model.mlp_norm || align > 0;
   model.activation = Activation::silu;
-  if (align > 0) model.mlp_size = (model.mlp_size + align - 1) / align * align;
+  const bool packed = model.block == BlockForm::post_norm && !model.mlp_norm;  // which is not aligned
+  if (align > 0 && !packed) model.mlp_size = (model.mlp_size + align - 1) / align * align;
 }
 
 void read_rotary(TimmArgs& args, ModelConfig& model) {
@@ -50,13 +81,21 @@ void read_rotary(TimmArgs& args, ModelConfig& model) {
   const Size2 reference = args.size("ref_feat_shape", {});
   args.refuse("rope_mrope_section");
   if (!rotary) return;
-  if ((type != "cat" && type != "dinov3") || (order != "ij" && order != "xy")) {
+  if ((type != "cat" && type != "dinov3" && type != "mixed") || (order != "ij" && order != "xy")) {
     args.fail(ErrorCode::model_unsupported,
-              fmt::format("\"rope_type\" \"{}\" with \"rope_grid_indexing\" \"{}\" is not supported; cat and "
-                          "dinov3, ij and xy are",
+              fmt::format("\"rope_type\" \"{}\" with \"rope_grid_indexing\" \"{}\" is not supported; cat, "
+                          "dinov3 and mixed, ij and xy are",
                           type, order));
   }
-  model.rotary = type == "cat" ? RotaryEmbedding::indexed : RotaryEmbedding::centred;
+  model.rotary = type == "cat"      ? RotaryEmbedding::indexed
+                 : type == "dinov3" ? RotaryEmbedding::centred
+                                    : RotaryEmbedding::mixed;
+  if (type == "mixed") {
+    if (model.rotary_layout == RotaryLayout::halves)
+      args.fail(ErrorCode::model_unsupported,
+                "\"rope_rotate_half\" with \"rope_type\" \"mixed\" is not supported");
+    model.rotary_offset = 0;  // it does not look at it
+  }
   model.rotary_order = order == "ij" ? RotaryOrder::rows_first : RotaryOrder::columns_first;
   if (type == "cat") model.rotary_grid = reference;
 }
@@ -75,12 +114,18 @@ void read_tokens(TimmArgs& args, ModelConfig& model) {
 
 void read_pooling(TimmArgs& args, ModelConfig& model) {
   const std::string pool = args.text("global_pool", "avg");
-  if (pool != "avg" && pool != "token") {
+  if (pool != "avg" && pool != "token" && pool != "map") {
     args.fail(ErrorCode::model_unsupported,
-              fmt::format("\"global_pool\": \"{}\" is not supported; avg and token are", pool));
+              fmt::format("\"global_pool\": \"{}\" is not supported; avg, token and map are", pool));
   }
-  args.allow({"attn_pool_num_heads", "attn_pool_mlp_ratio"});  // of map pooling
-  model.pooling = pool == "avg" ? Pooling::mean : Pooling::cls;
+  model.pooling = pool == "avg" ? Pooling::mean : pool == "token" ? Pooling::cls : Pooling::attention;
+  const std::int64_t heads = args.integer("attn_pool_num_heads", model.num_heads);
+  const double ratio = args.number("attn_pool_mlp_ratio", args.number("mlp_ratio", 4));
+  if (model.pooling == Pooling::attention) {
+    model.pool_prefix = true;
+    model.attn_pool_heads = heads;
+    model.attn_pool_mlp_size = timm_mlp_width(args, model.hidden_size, ratio);
+  }
   const bool after = args.boolean("use_fc_norm", model.pooling == Pooling::mean);
   const bool before = args.boolean("use_post_transformer_norm", !after);
   if (after && before) {

@@ -2,6 +2,11 @@
 // and deit.py): config.json with "architecture", whose tensors have the canonical names already.
 #include <fmt/format.h>
 
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "io/family.hpp"
 #include "io/timm_args.hpp"
 #include "io/timm_common.hpp"
@@ -11,6 +16,77 @@ namespace vit::io {
 namespace {
 
 constexpr std::string_view kDistilled = "VisionTransformerDistilled";
+
+/// The first rule for a name counts.
+void put_first(std::vector<NameRule> rules, NameTable& table) {
+  table.rules.insert(table.rules.begin(), std::make_move_iterator(rules.begin()),
+                     std::make_move_iterator(rules.end()));
+}
+
+/// ParallelScalingBlock and DiffParallelScalingBlock: one matrix for fc1 and qkv, in that order.
+void name_parallel_blocks(const ModelConfig& model, NameTable& table) {
+  const std::int64_t F = model.mlp_size;
+  const std::int64_t all = F + 3 * model.hidden_size;
+  const Cut mlp{0, F, all};
+  const Cut qkv{F, all, all};
+  put_first({{"blocks.*.norm1", {{"{block}in_norm"}}},
+             {"blocks.*.attn.qkv", {{"{block}in_proj"}}, 0, qkv},
+             {"blocks.*.mlp.fc1", {{"{block}in_proj"}}, 0, mlp},
+             {"blocks.*.attn.q_norm", {{"{block}q_norm"}}},
+             {"blocks.*.attn.k_norm", {{"{block}k_norm"}}},
+             {"blocks.*.attn.lambda_q1", {{"{block}lambda_q1"}}},
+             {"blocks.*.attn.lambda_k1", {{"{block}lambda_k1"}}},
+             {"blocks.*.attn.lambda_q2", {{"{block}lambda_q2"}}},
+             {"blocks.*.attn.lambda_k2", {{"{block}lambda_k2"}}},
+             {"blocks.*.attn.sub_norm", {{"{block}sub_norm"}}},
+             {"blocks.*.attn.proj", {{"{block}attn_out_proj"}}},
+             {"blocks.*.mlp.fc2", {{"{block}mlp_out_proj"}}},
+             {"blocks.*.out_proj", {{"{block}out_proj"}}},
+             {"blocks.*.ls1.gamma", {{"{block}ls.gamma"}}}},
+            table);
+  if (!model.qkv_bias) put_first({{"blocks.*.mlp.fc1.bias", {{"{block}mlp_bias"}}}}, table);
+}
+
+/// ParallelThingsBlock: lists of two.
+void name_twin_blocks(NameTable& table) {
+  put_first({{"blocks.*.norm1", {{"{block}attns.0.norm"}}},
+             {"blocks.*.attn.qkv", {{"{block}attns.0.attn.qkv"}}},
+             {"blocks.*.attn.q_norm", {{"{block}attns.0.attn.q_norm"}}},
+             {"blocks.*.attn.k_norm", {{"{block}attns.0.attn.k_norm"}}},
+             {"blocks.*.attn.norm", {{"{block}attns.0.attn.norm"}}},
+             {"blocks.*.attn.proj", {{"{block}attns.0.attn.proj"}}},
+             {"blocks.*.ls1.gamma", {{"{block}attns.0.ls.gamma"}}},
+             {"blocks.*.norm2", {{"{block}ffns.0.norm"}}},
+             {"blocks.*.mlp.fc1",
+              {{"{block}ffns.0.mlp.fc1"}, {"{block}ffns.0.mlp.fc1_g", "{block}ffns.0.mlp.fc1_x"}}},
+             {"blocks.*.mlp.norm", {{"{block}ffns.0.mlp.norm"}}},
+             {"blocks.*.mlp.fc2", {{"{block}ffns.0.mlp.fc2"}}},
+             {"blocks.*.ls2.gamma", {{"{block}ffns.0.ls.gamma"}}},
+             {"blocks.*.twin.norm1", {{"{block}attns.1.norm"}}},
+             {"blocks.*.twin.attn.qkv", {{"{block}attns.1.attn.qkv"}}},
+             {"blocks.*.twin.attn.q_norm", {{"{block}attns.1.attn.q_norm"}}},
+             {"blocks.*.twin.attn.k_norm", {{"{block}attns.1.attn.k_norm"}}},
+             {"blocks.*.twin.attn.norm", {{"{block}attns.1.attn.norm"}}},
+             {"blocks.*.twin.attn.proj", {{"{block}attns.1.attn.proj"}}},
+             {"blocks.*.twin.ls1.gamma", {{"{block}attns.1.ls.gamma"}}},
+             {"blocks.*.twin.norm2", {{"{block}ffns.1.norm"}}},
+             {"blocks.*.twin.mlp.fc1",
+              {{"{block}ffns.1.mlp.fc1"}, {"{block}ffns.1.mlp.fc1_g", "{block}ffns.1.mlp.fc1_x"}}},
+             {"blocks.*.twin.mlp.norm", {{"{block}ffns.1.mlp.norm"}}},
+             {"blocks.*.twin.mlp.fc2", {{"{block}ffns.1.mlp.fc2"}}},
+             {"blocks.*.twin.ls2.gamma", {{"{block}ffns.1.ls.gamma"}}}},
+            table);
+}
+
+/// SigLIP's weights bring their attention pooling along where an architecture pools otherwise; timm drops it.
+NameTable names_of(const ModelConfig& model, std::string_view architecture, const TimmNaming& naming) {
+  NameTable table = timm_names(naming);
+  if (architecture.find("siglip") != std::string_view::npos && model.pooling != Pooling::attention)
+    table.ignored.push_back("attn_pool.");
+  if (model.is_parallel()) name_parallel_blocks(model, table);
+  if (model.block == BlockForm::twin) name_twin_blocks(table);
+  return table;
+}
 
 void read_mlp(TimmArgs& args, ModelConfig& model, TimmNaming& naming) {
   model.activation = args.activation("act_layer", Activation::gelu);
@@ -28,18 +104,58 @@ void read_mlp(TimmArgs& args, ModelConfig& model, TimmNaming& naming) {
   }
 }
 
+/// norm_layer, and embed_norm_layer, which has to be the same.
+void read_norms(TimmArgs& args, ModelConfig& model) {
+  read_timm_norm(args, model);
+  model.embed_norm = args.is_given("embed_norm_layer");
+  if (model.embed_norm && !(args.norm_layer("embed_norm_layer") == args.norm_layer("norm_layer"))) {
+    args.fail(ErrorCode::model_unsupported,
+              "\"embed_norm_layer\": another norm than \"norm_layer\" is not supported");
+  }
+}
+
+void read_attention_form(TimmArgs& args, ModelConfig& model) {
+  const TimmArgs::Layer layer = args.layer("attn_layer", "attn", {});
+  if (layer.name == "diff" || layer.name == "DiffAttention") {
+    model.attention = AttentionForm::differential;
+  } else if (!layer.name.empty() && layer.name != "attn" && layer.name != "Attention") {
+    args.refuse("attn_layer");
+  }
+}
+
+/// By their classes. Arguments of their own have the class's defaults, or are refused.
+void read_block_form(TimmArgs& args, ModelConfig& model) {
+  const TimmArgs::Layer block = args.layer("block_fn", "Block", {"fuse_out_proj"});
+  const bool fused = block.arguments.value("fuse_out_proj", Json(false)) == Json(true);
+  if (block.name == "ResPostBlock") {
+    model.block = BlockForm::post_norm;
+    model.layer_scale = false;  // init_values is for the norms' weights
+  } else if (block.name == "ParallelThingsBlock") {
+    model.block = BlockForm::twin;
+  } else if (block.name == "ParallelScalingBlock") {
+    model.block = fused ? BlockForm::parallel_fused : BlockForm::parallel;
+    model.attention = AttentionForm::softmax;  // it does not look at attn_layer
+  } else if (block.name == "DiffParallelScalingBlock") {
+    model.block = BlockForm::parallel_fused;
+    model.attention = AttentionForm::differential;
+  } else if (block.name != "Block") {
+    args.refuse("block_fn");
+  }
+  if (!model.is_parallel()) return;
+  model.layer_scale = args.is_given("init_values");  // a 0, too
+  model.mlp = Mlp::plain;                            // nor at mlp_layer
+}
+
 void read_blocks(TimmArgs& args, ModelConfig& model) {
-  model.layer_norm_eps = static_cast<float>(args.layer_norm_epsilon("norm_layer"));
+  read_norms(args, model);
   model.qkv_bias = args.boolean("qkv_bias", true);
   model.qk_norm = args.boolean("qk_norm", false);
   model.layer_scale = args.number("init_values", 0) != 0;
-  if (!args.boolean("proj_bias", true)) {
-    args.fail(ErrorCode::model_unsupported, "\"proj_bias\": false is not supported");
-  }
+  model.proj_bias = args.boolean("proj_bias", true);
   model.attn_norm = args.boolean("scale_attn_norm", false);
-  for (const char* key : {"embed_norm_layer", "block_fn", "attn_layer", "embed_layer"}) {
-    args.refuse(key);
-  }
+  read_attention_form(args, model);
+  read_block_form(args, model);
+  args.refuse("embed_layer");
 }
 
 void read_tokens(TimmArgs& args, ModelConfig& model) {
@@ -70,7 +186,7 @@ void read_pooling(TimmArgs& args, ModelConfig& model) {
     args.fail(ErrorCode::model_unsupported,
               fmt::format("\"global_pool\": \"{}\" is not supported; token, avg and map are", pool));
   }
-  args.refuse("pool_include_prefix");
+  model.pool_prefix = args.boolean("pool_include_prefix", false);
   if (args.boolean("fc_norm", model.pooling == Pooling::mean)) model.final_norm = FinalNorm::after_pooling;
   if (!args.boolean("final_norm", true)) model.final_norm = FinalNorm::none;
 }
@@ -100,11 +216,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   read_tokens(args, model);
   read_pooling(args, model);
   if (architecture.model_class == kDistilled) read_distillation(args, model);
-  result.names = timm_names(naming);
-  // SigLIP's weights bring their attention pooling along where an architecture pools otherwise; timm drops
-  // it.
-  if (architecture.name.find("siglip") != std::string_view::npos && model.pooling != Pooling::attention)
-    result.names->ignored.push_back("attn_pool.");
+  result.names = names_of(model, architecture.name, naming);
   finish_timm_config(config, files, args, result);
   return result;
 }

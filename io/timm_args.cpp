@@ -158,23 +158,63 @@ Activation TimmArgs::activation(std::string_view key, Activation otherwise) {
   return row->activation;
 }
 
-double TimmArgs::layer_norm_epsilon(std::string_view key) {
-  constexpr double kDefault = 1e-6;  // of timm.layers.LayerNorm; PyTorch's own is 1e-5
+TimmArgs::NormLayer TimmArgs::norm_layer(std::string_view key) {
   const Found found = find(key);
-  double epsilon = kDefault;
+  NormLayer norm;
   if (found.value != nullptr) {
     const bool partial = found.value->is_array() && found.value->size() == 2;
     const Json& name = partial ? (*found.value)[0] : *found.value;
     std::string plain = name.is_string() ? lower(name.get<std::string>()) : "";
     std::erase(plain, '_');
-    if (plain != "layernorm") {
+    if (plain != "layernorm" && plain != "rmsnorm") {
       fail(ErrorCode::model_unsupported,
-           fmt::format("\"{}\": the norm {} is not supported, only layer norms are", key, describe(name)));
+           fmt::format("\"{}\": the norm {} is not supported, layernorm and rmsnorm are", key,
+                       describe(name)));
     }
-    if (partial) epsilon = find_number((*found.value)[1], "eps", source_of(config_)).value_or(kDefault);
+    if (plain == "rmsnorm") norm.kind = NormKind::rms;
+    if (partial)
+      norm.epsilon = find_number((*found.value)[1], "eps", source_of(config_)).value_or(norm.epsilon);
   }
-  note("layer_norm_eps", fmt::format("{}", epsilon), found);
-  return epsilon;
+  note(key, std::string(to_string(norm.kind)), found);
+  note(key == "norm_layer" ? "layer_norm_eps" : fmt::format("{} (eps)", key), fmt::format("{}", norm.epsilon),
+       found);
+  return norm;
+}
+
+TimmArgs::Layer TimmArgs::layer(std::string_view key, std::string_view otherwise,
+                                std::initializer_list<std::string_view> known) {
+  const Found found = find(key);
+  Layer layer{.name = std::string(otherwise)};
+  if (found.value != nullptr) {
+    const bool partial = found.value->is_array() && found.value->size() == 2 && (*found.value)[1].is_object();
+    const Json& name = partial ? (*found.value)[0] : *found.value;
+    layer.name = name.is_string() ? name.get<std::string>() : describe(name);
+    if (partial) layer.arguments = (*found.value)[1];
+  }
+  for (const auto& [argument, value] : layer.arguments.items()) {
+    if (std::find(known.begin(), known.end(), argument) == known.end()) {
+      fail(ErrorCode::model_unsupported,
+           fmt::format("\"{}\": {} with the argument \"{}\" is not supported", key, layer.name, argument));
+    }
+  }
+  note(key, layer.name, found);
+  return layer;
+}
+
+std::vector<std::int64_t> TimmArgs::integers(std::string_view key, std::int64_t count) {
+  const Found found = find(key);
+  if (found.value == nullptr) return {};
+  const JsonSource source = source_of(config_);
+  std::vector<std::int64_t> values;
+  if (found.value->is_array()) {
+    for (const Json& value : *found.value) values.push_back(to_int(value, key, source));
+    if (std::ssize(values) != count)
+      throw_unexpected(source, key, fmt::format("a number, or {} of them", count), *found.value);
+  } else if (count >= 0 && count <= 4096) {  // more layers are refused elsewhere
+    values.assign(static_cast<std::size_t>(count), to_int(*found.value, key, source));
+  }
+  note(key, found.value->dump(), found);
+  return values;
 }
 
 TimmArgs::MlpLayer TimmArgs::mlp_layer(std::string_view key) {

@@ -28,8 +28,24 @@ class TimmArgs {
   Size2 size(std::string_view key, Size2 otherwise);
   /// Of act_layer and its like, by timm's names.
   Activation activation(std::string_view key, Activation otherwise);
-  /// norm_layer: ε of a layer norm. Other norms are Error(model_unsupported).
-  double layer_norm_epsilon(std::string_view key);
+  /// norm_layer and its like. Norms that are neither layer nor RMS norms are Error(model_unsupported).
+  struct NormLayer {
+    NormKind kind = NormKind::layer;
+    double epsilon = 1e-6;  // of timm's LayerNorm and RmsNorm; PyTorch's own is 1e-5
+
+    bool operator==(const NormLayer&) const = default;
+  };
+  NormLayer norm_layer(std::string_view key);
+  /// A class, by itself or with arguments of its own; any argument that is not among `known` is
+  /// Error(model_unsupported). Null: `otherwise`.
+  struct Layer {
+    std::string name;
+    Json arguments = Json::object();
+  };
+  Layer layer(std::string_view key, std::string_view otherwise,
+              std::initializer_list<std::string_view> known);
+  /// num_kv_heads: a number, or a list of one for each block. Nothing where it is not given.
+  std::vector<std::int64_t> integers(std::string_view key, std::int64_t count);
   /// mlp_layer: the class, and of a GluMlp where its gate is.
   struct MlpLayer {
     std::string name;  ///< "Mlp", "GluMlp", "SwiGLU", …

@@ -85,10 +85,13 @@ NameTable timm_names(const TimmNaming& naming) {
                               "norm_pre.", "rel_pos_bias.", "rope.", "blocks.", "norm.", "fc_norm.",
                               "attn_pool.", "head.", "head_dist."}};
   for (const std::string_view name :
-       {"cls_token", "dist_token", "reg_token", "pos_embed", "patch_embed.proj", "norm_pre",
-        "rel_pos_bias.relative_position_bias_table", "norm", "fc_norm", "attn_pool.latent", "attn_pool.q",
-        "attn_pool.kv", "attn_pool.proj", "attn_pool.norm", "attn_pool.mlp.fc1", "attn_pool.mlp.fc2", "head",
-        "head_dist"}) {
+       {"cls_token",      "dist_token",        "reg_token",
+        "pos_embed",      "patch_embed.proj",  "patch_embed.norm",
+        "norm_pre",       "rope.freqs",        "rel_pos_bias.relative_position_bias_table",
+        "norm",           "fc_norm",           "attn_pool.latent",
+        "attn_pool.q",    "attn_pool.kv",      "attn_pool.proj",
+        "attn_pool.norm", "attn_pool.mlp.fc1", "attn_pool.mlp.fc2",
+        "head",           "head_dist"}) {
     table.rules.push_back({name, {{name}}});
   }
   const auto block = [&](std::string_view canonical, std::vector<Spelling> spellings,
@@ -97,6 +100,8 @@ NameTable timm_names(const TimmNaming& naming) {
     table.rules.push_back({canonical, std::move(spellings)});
   };
   block("blocks.*.norm1", {{"{block}norm1"}});
+  block("blocks.*.attn.q", {{"{block}attn.q_proj"}});
+  block("blocks.*.attn.kv", {{"{block}attn.k_proj", "{block}attn.v_proj"}});
   block("blocks.*.attn.qkv",
         {{"{block}attn.qkv"}, {"{block}attn.q_proj", "{block}attn.k_proj", "{block}attn.v_proj"}},
         naming.qkv_apart);
@@ -105,6 +110,11 @@ NameTable timm_names(const TimmNaming& naming) {
   block("blocks.*.attn.q_norm", {{"{block}attn.q_norm"}});
   block("blocks.*.attn.k_norm", {{"{block}attn.k_norm"}});
   block("blocks.*.attn.relative_position_bias_table", {{"{block}attn.relative_position_bias_table"}});
+  block("blocks.*.attn.lambda_q1", {{"{block}attn.lambda_q1"}});
+  block("blocks.*.attn.lambda_k1", {{"{block}attn.lambda_k1"}});
+  block("blocks.*.attn.lambda_q2", {{"{block}attn.lambda_q2"}});
+  block("blocks.*.attn.lambda_k2", {{"{block}attn.lambda_k2"}});
+  block("blocks.*.attn.sub_norm", {{"{block}attn.sub_norm"}});
   block("blocks.*.attn.norm", {{"{block}attn.norm"}});
   block("blocks.*.attn.proj", {{"{block}attn.proj"}});
   block("blocks.*.ls1.gamma", {{naming.layer_scale1}});
@@ -127,8 +137,18 @@ void read_timm_sizes(TimmArgs& args, ModelConfig& model) {
   model.num_classes = args.integer("num_classes", 1000);
 }
 
+void read_timm_norm(TimmArgs& args, ModelConfig& model) {
+  const TimmArgs::NormLayer norm = args.norm_layer("norm_layer");
+  model.norm = norm.kind;
+  model.layer_norm_eps = static_cast<float>(norm.epsilon);
+}
+
 std::int64_t read_timm_mlp_width(TimmArgs& args, std::int64_t hidden_size) {
-  const double size = std::trunc(static_cast<double>(hidden_size) * args.number("mlp_ratio", 4));
+  return timm_mlp_width(args, hidden_size, args.number("mlp_ratio", 4));
+}
+
+std::int64_t timm_mlp_width(const TimmArgs& args, std::int64_t hidden_size, double ratio) {
+  const double size = std::trunc(static_cast<double>(hidden_size) * ratio);
   if (!(size >= 1 && size <= 1e9)) {
     args.fail(ErrorCode::config_invalid,
               fmt::format("\"mlp_ratio\": gives an MLP of width {}, expected 1 or more", size));

@@ -30,8 +30,12 @@ NameTable timm_names(const TimmNaming& naming);
 /// img_size, patch_size, in_chans, embed_dim, depth, num_heads, num_classes.
 void read_timm_sizes(TimmArgs& args, ModelConfig& model);
 
-/// int(embed_dim * mlp_ratio)
+/// norm_layer
+void read_timm_norm(TimmArgs& args, ModelConfig& model);
+
+/// int(embed_dim * mlp_ratio), by that name or another's.
 std::int64_t read_timm_mlp_width(TimmArgs& args, std::int64_t hidden_size);
+std::int64_t timm_mlp_width(const TimmArgs& args, std::int64_t hidden_size, double ratio);
 
 /// Architecture, class names, and an end to the arguments: those that only training looks at are allowed,
 /// others that nobody has asked for are refused. Of a

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "vit/backend/attention.hpp"
-#include "vit/backend/layer_norm.hpp"
 #include "vit/backend/linear.hpp"
+#include "vit/backend/norm.hpp"
 #include "vit/packed_model.hpp"
 #include "vit/workspace.hpp"
 
@@ -32,7 +32,7 @@ class AttentionPool {
   backend::Linear kv_;
   backend::LatentAttention attention_;
   backend::Linear proj_;
-  backend::LayerNorm norm_;
+  backend::Norm norm_;
   backend::Linear fc1_;
   backend::Linear fc2_;
 };

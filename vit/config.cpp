@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string>
 
 #include "vit/error.hpp"
 
@@ -22,16 +23,47 @@ void check_range(std::string_view field, std::int64_t value, std::int64_t least,
   }
 }
 
+void need(bool there, std::string_view part, std::string_view value, std::string_view needed) {
+  if (there) return;
+  throw Error(ErrorCode::config_invalid, fmt::format("{} {} needs {}", part, value, needed));
+}
+
+/// Throws where blocks of this form, or attention of this form, cannot have another part.
+void check_blocks(const ModelConfig& config) {
+  const std::string_view block = to_string(config.block);
+  if (config.is_parallel()) {
+    need(config.mlp == Mlp::plain, "block", block, "a plain MLP");
+    need(!config.attn_norm && !config.mlp_norm, "block", block, "no norms within attention and MLP");
+    need(config.key_bias, "block", block, "key_bias");
+  }
+  need(config.block != BlockForm::post_norm || !config.layer_scale, "block", block, "no layer_scale");
+  need(config.block != BlockForm::twin || config.relative_positions == RelativePositions::none, "block",
+       block, "no relative positions");
+  need(config.mlp_layer_scale || config.layer_scale, "mlp_layer_scale", "false", "layer_scale");
+  if (config.attention == AttentionForm::differential) {
+    need(config.head_size() % 2 == 0, "attention", "differential", "an even head size");
+    need(config.rotary == RotaryEmbedding::none && config.relative_positions == RelativePositions::none,
+         "attention", "differential", "no rotary or relative positions");
+  }
+  check_range("num_kv_heads", config.num_kv_heads, 0, config.num_heads);
+  check_range("ungrouped_blocks", config.ungrouped_blocks, 0, config.num_layers);
+  if (config.num_kv_heads == 0) return;
+  const std::string kv_heads = std::to_string(config.num_kv_heads);
+  need(config.num_heads % config.num_kv_heads == 0, "num_kv_heads", kv_heads,
+       "a multiple of it as num_heads");
+  need(config.key_bias && !config.is_parallel() && config.attention == AttentionForm::softmax, "num_kv_heads",
+       kv_heads, "key_bias, no parallel blocks, and softmax attention");
+}
+
 /// Throws where one part of the network needs another.
 void check_parts(const ModelConfig& config) {
-  const auto need = [](bool there, std::string_view part, std::string_view value, std::string_view needed) {
-    if (there) return;
-    throw Error(ErrorCode::config_invalid, fmt::format("{} {} needs {}", part, value, needed));
-  };
+  check_blocks(config);
   const bool reads_class_token = config.pooling == Pooling::cls || config.pooling == Pooling::cls_and_mean;
   need(config.class_token || !reads_class_token, "pooling", to_string(config.pooling), "a class token");
   need(config.pooling != Pooling::attention || config.mlp == Mlp::plain, "pooling", "attention",
        "a plain MLP");
+  need(config.hidden_size % config.pool_heads() == 0, "attn_pool_heads",
+       std::to_string(config.attn_pool_heads), "a multiple of it as hidden_size");
   need(config.key_bias || config.qkv_bias, "key_bias", "false", "qkv_bias");
   need(config.relative_positions == RelativePositions::none ||
            (config.class_token && config.num_prefix_tokens() == 1),
@@ -99,6 +131,42 @@ std::string_view to_string(Pooling pooling) {
       return "cls_and_mean";
     case Pooling::attention:
       return "attention";
+  }
+  return "?";
+}
+
+std::string_view to_string(NormKind norm) {
+  switch (norm) {
+    case NormKind::layer:
+      return "layer";
+    case NormKind::rms:
+      return "rms";
+  }
+  return "?";
+}
+
+std::string_view to_string(BlockForm form) {
+  switch (form) {
+    case BlockForm::pre_norm:
+      return "pre_norm";
+    case BlockForm::post_norm:
+      return "post_norm";
+    case BlockForm::parallel:
+      return "parallel";
+    case BlockForm::parallel_fused:
+      return "parallel_fused";
+    case BlockForm::twin:
+      return "twin";
+  }
+  return "?";
+}
+
+std::string_view to_string(AttentionForm form) {
+  switch (form) {
+    case AttentionForm::softmax:
+      return "softmax";
+    case AttentionForm::differential:
+      return "differential";
   }
   return "?";
 }
@@ -173,6 +241,8 @@ std::string_view to_string(RotaryEmbedding rotary) {
       return "centred";
     case RotaryEmbedding::indexed:
       return "indexed";
+    case RotaryEmbedding::mixed:
+      return "mixed";
   }
   return "?";
 }
@@ -217,6 +287,8 @@ std::string_view to_string(RelativeResampling resampling) {
       return "none";
     case RelativeResampling::bilinear:
       return "bilinear";
+    case RelativeResampling::geometric:
+      return "geometric";
   }
   return "?";
 }
@@ -259,6 +331,8 @@ void ModelConfig::validate() const {
   }
   check_range("intermediate_size", mlp_size, 1, kMaxDim);
   check_range("number of registers", num_registers, 0, 4096);
+  check_range("attn_pool_heads", attn_pool_heads, 0, hidden_size);
+  check_range("attn_pool_mlp_size", attn_pool_mlp_size, 0, kMaxDim);
   check_range("number of labels", num_classes, 0, kMaxDim);
   check_range("size of the layer in front of the head", pre_logits_size, 0, kMaxDim);
   check_range("pooler_output_size", pooler_size, 0, kMaxDim);

@@ -40,6 +40,34 @@ enum class Pooling {
 
 std::string_view to_string(Pooling pooling);
 
+/// What every norm of the network computes.
+enum class NormKind {
+  layer,  ///< γ (x − mean(x)) / √(var(x) + ε) + β
+  rms,    ///< γ x / √(mean(x²) + ε), without β (Zhang and Sennrich 2019, arXiv:1910.07467)
+};
+
+std::string_view to_string(NormKind norm);
+
+/// How the two halves of a block, attention A and the feed-forward part F, meet the residual stream x. n₁, n₂
+/// are norms, γ₁, γ₂ layer scales, where there are any.
+enum class BlockForm {
+  pre_norm,        ///< x + γ₁ A(n₁ x), then x + γ₂ F(n₂ x)
+  post_norm,       ///< x + n₁ A(x), then x + n₂ F(x) (Liu et al. 2022, arXiv:2111.09883)
+  parallel,        ///< x + γ₁ (A(n₁ x) + F(n₁ x)) (Dehghani et al. 2023, arXiv:2302.05442)
+  parallel_fused,  ///< the same; one matrix projects A's and F's inner states side by side
+  twin,  ///< pre_norm with two of each: x + Σ γ A(n x), then x + Σ γ F(n x) (Touvron et al. 2022,
+};       ///< arXiv:2203.09795)
+
+std::string_view to_string(BlockForm form);
+
+/// What weighs the values.
+enum class AttentionForm {
+  softmax,       ///< softmax(q kᵀ / √d)
+  differential,  ///< softmax(q₁ k₁ᵀ / √(d/2)) − λ softmax(q₂ k₂ᵀ / √(d/2)), of the halves of q and k; an RMS
+};               ///< norm over each head of the context follows (Ye et al. 2024, arXiv:2410.05258)
+
+std::string_view to_string(AttentionForm form);
+
 /// Where the last layer norm stands.
 enum class FinalNorm {
   before_pooling,  ///< over all tokens; what Session calls last_hidden_state is normed
@@ -83,7 +111,8 @@ enum class RotaryEmbedding {
   none,
   centred,  ///< angle 2π f (2 (i + 1/2)/n − 1) in row i of n (DINOv3)
   indexed,  ///< angle f i r/n, r of ModelConfig::rotary_grid (EVA-02)
-};          // i counts from ModelConfig::rotary_offset
+  mixed,  ///< angle f i + g j of row i and column j; f and g are learned, for each pair of each head of each
+};        ///< block (Heo et al. 2024, arXiv:2403.13298). i, j count from ModelConfig::rotary_offset
 
 std::string_view to_string(RotaryEmbedding rotary);
 
@@ -95,7 +124,7 @@ enum class RotaryLayout {
 
 std::string_view to_string(RotaryLayout layout);
 
-/// Which half of a head's pairs is turned by rows.
+/// Which half of a head's pairs is turned by rows; of mixed ones, whose frequencies the table has first.
 enum class RotaryOrder { rows_first, columns_first };
 
 std::string_view to_string(RotaryOrder order);
@@ -113,8 +142,10 @@ std::string_view to_string(RelativePositions positions);
 
 /// How tables of relative positions that were made for one grid serve another.
 enum class RelativeResampling {
-  none,      ///< they do not
-  bilinear,  ///< torch.nn.functional.interpolate(mode="bilinear") as transformers' BEiT calls it
+  none,       ///< they do not
+  bilinear,   ///< torch.nn.functional.interpolate(mode="bilinear") as transformers' BEiT calls it
+  geometric,  ///< linear between points whose distances grow by a constant factor, as timm's
+              ///< resize_rel_pos_bias_table places them
 };
 
 std::string_view to_string(RelativeResampling resampling);
@@ -131,21 +162,30 @@ std::string_view to_string(PositionResampling resampling);
 
 /// A Vision Transformer encoder (Dosovitskiy et al. 2021, arXiv:2010.11929) with an optional head.
 struct ModelConfig {
-  Size2 image_size{224, 224};      ///< pixels that the position table was made for
-  Size2 patch_size{16, 16};        ///< pixels; also the stride of the patch embedding
-  std::int64_t num_channels = 3;   ///< C
-  std::int64_t hidden_size = 768;  ///< D
-  std::int64_t num_layers = 12;    ///< L
-  std::int64_t num_heads = 12;     ///< h, divides D
-  std::int64_t mlp_size = 3072;    ///< F, what fc2 reads
+  Size2 image_size{224, 224};         ///< pixels that the position table was made for
+  Size2 patch_size{16, 16};           ///< pixels; also the stride of the patch embedding
+  std::int64_t num_channels = 3;      ///< C
+  std::int64_t hidden_size = 768;     ///< D
+  std::int64_t num_layers = 12;       ///< L
+  std::int64_t num_heads = 12;        ///< h, divides D
+  std::int64_t num_kv_heads = 0;      ///< so many heads of k and v serve all of q (Ainslie et al. 2023,
+                                      ///< arXiv:2305.13245); 0: each has its own
+  std::int64_t ungrouped_blocks = 0;  ///< the first and last so many blocks have h of them in spite of it
+  std::int64_t mlp_size = 3072;       ///< F, what fc2 reads
   Activation activation = Activation::gelu;
-  float layer_norm_eps = 1e-12F;
+  NormKind norm = NormKind::layer;
+  float layer_norm_eps = 1e-12F;  ///< of all norms
+  BlockForm block = BlockForm::pre_norm;
+  AttentionForm attention = AttentionForm::softmax;
   bool patch_bias = true;
   bool qkv_bias = true;
-  bool key_bias = true;      ///< with qkv_bias: k has one, too
-  bool qk_norm = false;      ///< layer norm over each head of q and k, behind their bias
-  bool attn_norm = false;    ///< layer norm between attention and its projection
-  bool layer_scale = false;  ///< per-channel factor on both branches of a block (Touvron et al. 2021)
+  bool key_bias = true;    ///< with qkv_bias: k has one, too
+  bool qk_norm = false;    ///< layer norm over each head of q and k, behind their bias
+  bool attn_norm = false;  ///< layer norm between attention and its projection
+  bool proj_bias =
+      true;  ///< of attention's projection and the MLP's layers; a parallel block's fc1 has one anyway
+  bool layer_scale = false;     ///< per-channel factor on both branches of a block (Touvron et al. 2021)
+  bool mlp_layer_scale = true;  ///< with layer_scale: the MLP's branch has one, too
   Mlp mlp = Mlp::plain;
   bool mlp_norm = false;  ///< layer norm in front of fc2
 
@@ -162,19 +202,35 @@ struct ModelConfig {
   Size2 rotary_grid{};  ///< r of RotaryEmbedding::indexed; {0, 0}: the image's own grid
   RelativePositions relative_positions = RelativePositions::none;
   RelativeResampling relative_resampling = RelativeResampling::none;
-  bool pre_norm = false;  ///< a layer norm between the embeddings and the first block (CLIP)
+  bool embed_norm = false;  ///< a norm over each patch's embedding, before tokens and positions come to it
+  bool pre_norm = false;    ///< a norm between the embeddings and the first block (CLIP)
 
   FinalNorm final_norm = FinalNorm::before_pooling;
   Pooling pooling = Pooling::cls;
-  std::int64_t num_classes = 0;      ///< K; 0: a backbone without a classification head
-  std::int64_t pre_logits_size = 0;  ///< width of a layer tanh(W x + b) between features and head; 0: none
-  std::int64_t pooler_size = 0;      ///< width of the pooler (dense + activation on the class token); 0: none
+  bool pool_prefix = false;             ///< mean and attention pooling look at the prefix tokens, too
+  std::int64_t attn_pool_heads = 0;     ///< of attention pooling; 0: h
+  std::int64_t attn_pool_mlp_size = 0;  ///< 0: F
+  std::int64_t num_classes = 0;         ///< K; 0: a backbone without a classification head
+  std::int64_t pre_logits_size = 0;     ///< width of a layer tanh(W x + b) between features and head; 0: none
+  std::int64_t pooler_size = 0;  ///< width of the pooler (dense + activation on the class token); 0: none
   Activation pooler_activation = Activation::tanh;
 
   bool operator==(const ModelConfig&) const = default;
 
   /// d = D / h
   std::int64_t head_size() const { return hidden_size / num_heads; }
+  /// Whether heads of q share those of k and v in a block.
+  bool is_grouped(std::int64_t index) const {
+    return num_kv_heads > 0 && num_kv_heads < num_heads && index >= ungrouped_blocks &&
+           index < num_layers - ungrouped_blocks;
+  }
+  /// Maps of attention that each head has.
+  std::int64_t maps_per_head() const { return attention == AttentionForm::differential ? 2 : 1; }
+  /// Width of what q and k meet in: d, or half of it.
+  std::int64_t query_size() const { return head_size() / maps_per_head(); }
+  std::int64_t pool_heads() const { return attn_pool_heads == 0 ? num_heads : attn_pool_heads; }
+  std::int64_t pool_mlp_size() const { return attn_pool_mlp_size == 0 ? mlp_size : attn_pool_mlp_size; }
+  bool is_parallel() const { return block == BlockForm::parallel || block == BlockForm::parallel_fused; }
   /// Patches of an image, rows and columns; what does not fill a patch at the right and bottom is dropped.
   Size2 grid(Size2 image) const { return {image.height / patch_size.height, image.width / patch_size.width}; }
   /// N of an image
@@ -185,6 +241,8 @@ struct ModelConfig {
   }
   /// How many of them, counted from the first, have a row in the position table.
   std::int64_t num_prefix_positions() const;
+  /// Tokens that pooling leaves out, from the first.
+  std::int64_t num_unpooled_tokens() const { return pool_prefix ? 0 : num_prefix_tokens(); }
   /// T of an image
   std::int64_t num_tokens(Size2 image) const { return num_prefix_tokens() + num_patches(image); }
   /// Rows of a table of relative positions.

@@ -26,10 +26,11 @@ double forward_flops(const ModelConfig& config, Size2 image) {
   const double patch = number(config.num_channels * config.patch_size.height * config.patch_size.width);
   const double embedding = number(config.num_patches(image)) * patch * D;
   const double block = T * D * 3 * D + 2 * T * T * D + T * D * D + 2 * T * D * F;
+  const double blocks = config.block == BlockForm::twin ? 2 * block : block;
   const double heads = D * number(config.pooler_size) +
                        number(config.feature_size() * config.pre_logits_size) +
                        number(config.head_input_size() * config.num_classes);
-  return 2 * (embedding + number(config.num_layers) * block + heads);
+  return 2 * (embedding + number(config.num_layers) * blocks + heads);
 }
 
 struct PeakGemm::Impl {

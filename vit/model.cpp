@@ -39,7 +39,12 @@ void check_weights(const ModelConfig& config, Weights& weights) {
   // What is there must be wanted: packing goes by what it finds.
   ModelConfig everything = config;
   everything.patch_bias = everything.qkv_bias = everything.layer_scale = everything.qk_norm = true;
-  everything.class_token = everything.pre_norm = true;
+  everything.proj_bias = everything.mlp_layer_scale = true;
+  everything.class_token = everything.pre_norm = everything.embed_norm = true;
+  everything.norm = NormKind::layer;
+  everything.block = BlockForm::twin;
+  everything.attention = AttentionForm::differential;
+  everything.rotary = RotaryEmbedding::mixed;
   everything.distillation = Distillation::head;
   everything.position_embedding = PositionEmbedding::all_tokens;
   everything.final_norm = FinalNorm::before_pooling;
@@ -58,13 +63,23 @@ void check_weights(const ModelConfig& config, Weights& weights) {
     everything.key_bias = key_bias;
     for_each_tensor(everything, weights, deny);
   }
+  everything.num_kv_heads = 1;  // q apart from k and v
+  everything.num_heads = 2;
+  everything.ungrouped_blocks = 0;
+  for_each_tensor(everything, weights, deny);
+  std::vector<BlockWeights> twins;  // which a config without them would remove
+  if (config.block == BlockForm::twin) twins = std::move(weights.twins);
+  everything.block = BlockForm::parallel_fused;
+  for_each_tensor(everything, weights, deny);
+  weights.twins = std::move(twins);
 }
 
 float query_factor(const ModelConfig& config) {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_size())));
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.query_size())));
 }
 
-/// 1/√d for the rows of q, 1 for those of k and v. Where q is normed first, its norm has the factor.
+/// 1/√(query size) for the rows of q, 1 for those of k and v. Where q is normed first, its norm has the
+/// factor.
 std::vector<float> query_scale(const ModelConfig& config) {
   if (config.qk_norm) return {};
   std::vector<float> scale(static_cast<std::size_t>(3 * config.hidden_size), 1.0F);
@@ -80,7 +95,7 @@ std::vector<float> layer_scale(const WeightView& gamma) {
 
 /// The weights of q, k and v with one bias for all, whose middle third is zero where k has none.
 backend::PackedLinear pack_qkv(const ModelConfig& config, const BlockWeights& block, std::int64_t rows) {
-  if (config.key_bias) return {block.qkv, rows, query_scale(config)};
+  if (config.key_bias) return {ungrouped_qkv(config, block), rows, query_scale(config)};
   const std::int64_t D = config.hidden_size;
   Tensor bias({3 * D});
   std::fill_n(bias.data(), 3 * D, 0.0F);
@@ -90,24 +105,62 @@ backend::PackedLinear pack_qkv(const ModelConfig& config, const BlockWeights& bl
   return {LinearWeights{block.qkv.weight, view}, rows, query_scale(config)};
 }
 
+/// What projects attention's context and what projects the MLP's inner state.
+struct OutProjections {
+  LinearWeights proj;
+  LinearWeights fc2;
+  std::vector<Tensor> storage;  // behind them, where they are halves of one matrix
+};
+
+/// The columns [first, first + count) of a matrix.
+Tensor columns_of(const Tensor& matrix, std::int64_t first, std::int64_t count) {
+  const std::int64_t rows = matrix.shape()[0];
+  const std::int64_t width = matrix.shape()[1];
+  Tensor columns({rows, count});
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::copy_n(matrix.data() + row * width + first, count, columns.data() + row * count);
+  return columns;
+}
+
+OutProjections out_projections(const ModelConfig& config, const BlockWeights& block) {
+  if (config.block != BlockForm::parallel_fused) return {block.proj, block.fc2, {}};
+  const Tensor both = block.out_proj.weight.to_tensor();
+  OutProjections result;
+  result.storage.push_back(columns_of(both, 0, config.hidden_size));
+  result.storage.push_back(columns_of(both, config.hidden_size, config.mlp_size));
+  const auto view = [](const Tensor& tensor) {
+    return WeightView{tensor.shape(),
+                      {{reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, tensor.size()}}};
+  };
+  result.proj = {view(result.storage[0]), block.out_proj.bias};  // the bias of the sum, once
+  result.fc2 = {view(result.storage[1]), {}};
+  return result;
+}
+
 PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block,
                        const WeightView& shared_positions, std::int64_t rows) {
   using backend::NormParameters;
   using backend::PackedLinear;
+  const OutProjections out = out_projections(config, block);
+  // A parallel block has one layer scale for its sum.
+  const WeightView& layer_scale2 = config.is_parallel() ? block.layer_scale1 : block.layer_scale2;
   const bool gated = config.mlp == Mlp::gated;
   const std::int64_t F = config.mlp_size;
   PackedBlock packed{.norm1 = NormParameters(block.norm1),
                      .qkv = pack_qkv(config, block, rows),
                      .q_norm = {},
                      .k_norm = {},
+                     .lambda = 0,
+                     .sub_norm = {},
                      .relative_positions = relative_table(block.relative_positions, shared_positions),
                      .attn_norm = {},
-                     .proj = PackedLinear(block.proj, rows, layer_scale(block.layer_scale1)),
-                     .norm2 = NormParameters(block.norm2),
+                     .proj = PackedLinear(out.proj, rows, layer_scale(block.layer_scale1)),
+                     .norm2 = {},
                      .gate = {},
                      .fc1 = PackedLinear(gated ? block.fc1.rows(F, F) : block.fc1, rows),
                      .mlp_norm = {},
-                     .fc2 = PackedLinear(block.fc2, rows, layer_scale(block.layer_scale2))};
+                     .fc2 = PackedLinear(out.fc2, rows, layer_scale(layer_scale2))};
+  if (!config.is_parallel()) packed.norm2.emplace(block.norm2);
   if (gated) packed.gate.emplace(block.fc1.rows(0, F), rows);
   if (config.attn_norm) packed.attn_norm.emplace(block.attn_norm);
   if (config.mlp_norm) packed.mlp_norm.emplace(block.mlp_norm);
@@ -116,6 +169,23 @@ PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block,
     packed.k_norm.emplace(block.k_norm);
   }
   return packed;
+}
+
+/// λ = exp(λq₁ · λk₁) − exp(λq₂ · λk₂) + its initial value (Ye et al. 2024, equation 2), and the norm of the
+/// context, scaled by 1 − that value.
+void pack_differences(const BlockWeights& block, std::int64_t index, PackedBlock& packed) {
+  const double initial = initial_lambda(index);
+  const auto exponential = [](const WeightView& q, const WeightView& k) {
+    const Tensor left = q.to_tensor();
+    const Tensor right = k.to_tensor();
+    double sum = 0;
+    for (std::int64_t i = 0; i < left.size(); ++i)
+      sum += static_cast<double>(left.data()[i]) * static_cast<double>(right.data()[i]);
+    return std::exp(sum);
+  };
+  packed.lambda = static_cast<float>(exponential(block.lambda_q1, block.lambda_k1) -
+                                     exponential(block.lambda_q2, block.lambda_k2) + initial);
+  packed.sub_norm.emplace(block.sub_norm, static_cast<float>(1 - initial));
 }
 
 /// [prefix tokens, D]
@@ -130,7 +200,7 @@ Tensor prefix_tokens(const ModelConfig& config, const Weights& weights) {
   return prefix;
 }
 
-/// (latent Wqᵀ + b) / √d, summed in double: done once.
+/// (latent Wqᵀ + b) / √(head size), summed in double: done once.
 Tensor latent_query(const ModelConfig& config, const AttentionPoolWeights& pool) {
   const std::int64_t D = config.hidden_size;
   const Tensor latent = pool.latent.to_tensor();
@@ -142,7 +212,7 @@ Tensor latent_query(const ModelConfig& config, const AttentionPoolWeights& pool)
     auto sum = static_cast<double>(bias.data()[i]);
     for (std::int64_t j = 0; j < D; ++j)
       sum += static_cast<double>(row[j]) * static_cast<double>(latent.data()[j]);
-    q.data()[i] = static_cast<float>(sum / std::sqrt(static_cast<double>(config.head_size())));
+    q.data()[i] = static_cast<float>(sum / std::sqrt(static_cast<double>(D / config.pool_heads())));
   }
   return q;
 }
@@ -164,11 +234,18 @@ Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
   packed_.reset(new Packed{.prefix = prefix_tokens(config_, weights),
                            .patch_embed = backend::PatchKernel(weights.patch_embed)});
   if (!weights.pos_embed.empty()) packed_->pos_embed = weights.pos_embed.to_tensor();
+  if (config_.embed_norm) packed_->embed_norm.emplace(weights.embed_norm);
   if (config_.pre_norm) packed_->norm_pre.emplace(weights.norm_pre);
-  for (const BlockWeights& block : weights.blocks) {
-    packed_->blocks.push_back(pack_block(config_, block, weights.relative_positions, rows));
+  if (!weights.rotary_frequencies.empty())
+    packed_->rotary_frequencies = weights.rotary_frequencies.to_tensor();
+  const auto pack = [&](const BlockWeights& block, std::vector<PackedBlock>& to) {
+    const std::int64_t index = std::ssize(to);
+    to.push_back(pack_block(config_, block, weights.relative_positions, rows));
+    if (config_.attention == AttentionForm::differential) pack_differences(block, index, to.back());
     if (weights.release_pages) weights.release_pages();
-  }
+  };
+  for (const BlockWeights& block : weights.blocks) pack(block, packed_->blocks);
+  for (const BlockWeights& block : weights.twins) pack(block, packed_->twins);
   if (config_.final_norm != FinalNorm::none) packed_->norm.emplace(weights.norm);
   if (config_.pooling == Pooling::attention)
     packed_->attn_pool.emplace(pack_attention_pool(config_, weights.attn_pool, rows));

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "vit/backend/layer_norm.hpp"
 #include "vit/backend/linear.hpp"
+#include "vit/backend/norm.hpp"
 #include "vit/backend/patch_convolution.hpp"
 #include "vit/model.hpp"
 
@@ -14,12 +14,14 @@ namespace vit {
 struct PackedBlock {
   backend::NormParameters norm1;
   backend::PackedLinear qkv;  ///< [3 D, D], rows of q scaled by 1/√d unless a norm comes between
-  std::optional<backend::NormParameters> q_norm;  ///< [d], scaled by 1/√d
-  std::optional<backend::NormParameters> k_norm;  ///< [d]
+  std::optional<backend::NormParameters> q_norm;    ///< [query size], scaled by its 1/√
+  std::optional<backend::NormParameters> k_norm;    ///< [query size]
+  float lambda = 0;                                 ///< λ of differential attention
+  std::optional<backend::NormParameters> sub_norm;  ///< [d], scaled by 1 − λ's initial value
   Tensor relative_positions;  ///< [… + 3, h] of config.image_size: the block's, the shared ones, or their sum
   std::optional<backend::NormParameters> attn_norm;  ///< [D]
   backend::PackedLinear proj;                        ///< [D, D], rows scaled by the first layer scale
-  backend::NormParameters norm2;
+  std::optional<backend::NormParameters> norm2;
   std::optional<backend::PackedLinear> gate;        ///< [F, D]
   backend::PackedLinear fc1;                        ///< [F, D]
   std::optional<backend::NormParameters> mlp_norm;  ///< [F]
@@ -27,7 +29,7 @@ struct PackedBlock {
 };
 
 struct PackedAttentionPool {
-  Tensor q;  ///< [h, d]: (latent Wqᵀ + b) / √d, the same for every image
+  Tensor q;  ///< [D]: (latent Wqᵀ + b) / √(head size), the same for every image
   backend::PackedLinear kv;
   backend::PackedLinear proj;
   backend::NormParameters norm;
@@ -39,8 +41,11 @@ struct Model::Packed {
   Tensor prefix;          ///< [prefix tokens, D]: class token, distillation token, registers
   Tensor pos_embed = {};  ///< empty without a table
   backend::PatchKernel patch_embed;
+  std::optional<backend::NormParameters> embed_norm = {};
   std::optional<backend::NormParameters> norm_pre = {};
+  Tensor rotary_frequencies = {};  ///< [2, L, h, d/2] of mixed rotary positions
   std::vector<PackedBlock> blocks = {};
+  std::vector<PackedBlock> twins = {};               ///< beside each of them, or none
   std::optional<backend::NormParameters> norm = {};  ///< the final one, wherever it stands
   std::optional<PackedAttentionPool> attn_pool = {};
   std::optional<backend::PackedLinear> pooler = {};

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kColumns = 64;  // whose sums stay in registers and the first-level cache
 
-/// mean over the patch tokens of one image: tokens [T, D] -> mean [D]. Summed in double: of thousands of
-/// tokens the mean is far smaller than they are.
+/// mean over the tokens of one image behind the first `prefix`: tokens [T, D] -> mean [D]. Summed in double:
+/// of thousands of tokens the mean is far smaller than they are.
 void patch_mean(const float* tokens, std::int64_t T, std::int64_t D, std::int64_t prefix, float* mean) {
   const auto N = static_cast<double>(T - prefix);
   for (std::int64_t begin = 0; begin < D; begin += kColumns) {
@@ -35,7 +35,7 @@ void pool(const ModelConfig& config, const ConstTensorView& states, Tensor& pool
   const std::int64_t B = states.shape[0];
   const std::int64_t T = states.shape[1];
   const std::int64_t D = states.shape[2];
-  const std::int64_t prefix = config.num_prefix_tokens();
+  const std::int64_t prefix = config.num_unpooled_tokens();
   for (std::int64_t b = 0; b < B; ++b) {
     const float* tokens = states.data + b * T * D;
     float* row = pooled.data() + b * config.feature_size();

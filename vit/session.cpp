@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "vit/attention_pool.hpp"
@@ -27,8 +28,8 @@ double workspace_floats(const SessionOptions& options, const ModelConfig& config
   const auto B = static_cast<double>(options.batch);
   const auto T = static_cast<double>(config.num_tokens(options.image_size));
   const double mlps = config.mlp == Mlp::gated ? 2 : 1;
-  const double token =
-      6 * static_cast<double>(config.hidden_size) + mlps * static_cast<double>(config.mlp_size);
+  const double token = (config.block == BlockForm::twin ? 7 : 6) * static_cast<double>(config.hidden_size) +
+                       mlps * static_cast<double>(config.mlp_size);
   const double maps = options.attention_maps ? static_cast<double>(config.num_heads) * T : 0;
   return B * T * (token + maps);
 }
@@ -67,6 +68,8 @@ struct Session::Impl {
 
   void forward(const float* pixel_values, Observer* observer);
   void set_outputs();
+  /// The norm over each patch, of every image; `first` is the first one's.
+  void normalise_patches(float* first);
   void observe(Observer* observer, Stage stage, const ConstTensorView& tensor) const {
     if (observer != nullptr) observer->on_stage(stage, -1, tensor);
   }
@@ -81,9 +84,10 @@ struct Session::Impl {
   backend::PatchConvolution patch_embed;
   AttentionPositions attention_positions;
   EncoderBlock block;
-  backend::LayerNorm norm;
+  backend::Norm norm;
+  std::optional<backend::Norm> embed_norm;
   std::optional<AttentionPool> attention_pool;
-  std::optional<backend::LayerNorm> pooled_norm;
+  std::optional<backend::Norm> pooled_norm;
   std::optional<backend::Linear> pooler;
   std::optional<Head> head;
   Outputs outputs;
@@ -102,15 +106,21 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
       attention_positions(model->config(), model->packed(), options.image_size),
       block(context, model->config(), model->packed().blocks.front(), attention_positions,
             {options.batch, tokens, options.attention_maps}),
-      norm(context, options.batch * tokens, model->config().hidden_size, model->config().layer_norm_eps) {
+      norm(context, options.batch * tokens, model->config().hidden_size,
+           backend::NormFormula(model->config())) {
   const ModelConfig& config = model->config();
   const Model::Packed& packed = model->packed();
   const std::int64_t B = options.batch;
-  workspace.scores = Tensor({options.attention_maps ? B : 1, block.scores_size()});
+  // Maps of all images lie one behind the other; what the last one works in beyond its own comes behind them.
+  const std::int64_t kept = options.attention_maps ? (B - 1) * config.num_heads * tokens * tokens : 0;
+  workspace.scores = Tensor({std::max(kept + block.scores_size(), config.pool_heads() * tokens)});
   workspace.maps_view = {workspace.scores.data(), {B, config.num_heads, tokens, tokens}};
   if (packed.attn_pool) attention_pool.emplace(context, config, *packed.attn_pool, B, tokens);
   if (config.final_norm == FinalNorm::after_pooling)
-    pooled_norm.emplace(context, B, config.hidden_size, config.layer_norm_eps);
+    pooled_norm.emplace(context, B, config.hidden_size, backend::NormFormula(config));
+  if (packed.embed_norm)
+    embed_norm.emplace(context, config.num_patches(options.image_size), config.hidden_size,
+                       backend::NormFormula(config));
   if (packed.pooler)
     pooler.emplace(context, B, *packed.pooler, backend::Epilogue{.activation = config.pooler_activation});
   if (packed.head) head.emplace(context, packed, B);
@@ -132,6 +142,14 @@ void Session::Impl::set_outputs() {
   outputs.distillation_logits = {workspace.distillation_logits.data(), {B, config.num_classes}};
 }
 
+void Session::Impl::normalise_patches(float* first) {
+  const std::int64_t per_image = tokens * model->config().hidden_size;
+  for (std::int64_t b = 0; b < options.batch; ++b) {
+    float* const patches = first + b * per_image;
+    embed_norm->run(patches, *model->packed().embed_norm, patches);
+  }
+}
+
 void Session::Impl::forward(const float* pixel_values, Observer* observer) {
   const ModelConfig& config = model->config();
   const Model::Packed& weights = model->packed();
@@ -141,16 +159,15 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
   const std::int64_t first_patch = weights.prefix.size();     // floats in front of it
 
   patch_embed.run(pixel_values, x + first_patch);                     // x[:, P:] = conv(pixel_values)
+  if (embed_norm) normalise_patches(x + first_patch);                 // x[:, P:] = Norm(x[:, P:])
   add_positions(weights.prefix, positions, workspace.hidden_states);  // x[:, :P] = prefix; x = x + positions
-  if (weights.norm_pre) norm.run(x, *weights.norm_pre, x);            // x = LayerNorm(x)
+  if (weights.norm_pre) norm.run(x, *weights.norm_pre, x);            // x = Norm(x)
   observe(observer, Stage::embeddings, workspace.hidden_view);
 
-  for (std::size_t i = 0; i < weights.blocks.size(); ++i) {
-    block.forward(weights.blocks[i], static_cast<std::int64_t>(i), workspace, observer);
-  }
+  for (std::int64_t i = 0; i < config.num_layers; ++i) block.forward(weights, i, workspace, observer);
 
   if (config.final_norm == FinalNorm::before_pooling)
-    norm.run(x, *weights.norm, workspace.normed.data());  // states = LayerNorm(x), else states are x
+    norm.run(x, *weights.norm, workspace.normed.data());  // states = Norm(x), else states are x
   observe(observer, Stage::last_hidden_state, states);
 
   if (attention_pool) {
@@ -158,7 +175,7 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
   } else {
     pool(config, states, workspace.pooled);  // class token, mean of the patches, or both
   }
-  if (pooled_norm) pooled_norm->run(pooled, *weights.norm, pooled);  // features = LayerNorm(pooled)
+  if (pooled_norm) pooled_norm->run(pooled, *weights.norm, pooled);  // features = Norm(pooled)
   if (pooler) pooler->run(pooled, *weights.pooler, workspace.pooler_output.data());
   observe(observer, Stage::features, outputs.features);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -162,6 +163,27 @@ LinearWeights LinearWeights::rows(std::int64_t first, std::int64_t count) const 
   return {weight.rows(first, count), bias.empty() ? WeightView{} : bias.rows(first, count)};
 }
 
+LinearWeights ungrouped_qkv(const ModelConfig& config, const BlockWeights& block) {
+  if (block.q.weight.empty()) return block.qkv;
+  const std::int64_t d = config.head_size();
+  const std::int64_t shared_by = config.num_heads / config.num_kv_heads;
+  LinearWeights qkv = block.q;
+  const auto append = [&](const WeightView& rows, WeightView& to) {
+    to.shape.front() += rows.shape.front();
+    to.parts.insert(to.parts.end(), rows.parts.begin(), rows.parts.end());
+  };
+  for (std::int64_t head = 0; head < 2 * config.num_heads; ++head) {  // those of k, then those of v
+    const LinearWeights rows = block.kv.rows(head / shared_by * d, d);
+    append(rows.weight, qkv.weight);
+    if (!qkv.bias.empty()) append(rows.bias, qkv.bias);
+  }
+  return qkv;
+}
+
+double initial_lambda(std::int64_t block) {
+  return 0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(block));
+}
+
 std::vector<TensorSpec> tensor_table(const ModelConfig& config) {
   std::vector<TensorSpec> table;
   Weights weights;
@@ -181,8 +203,9 @@ Weights random_weights(const ModelConfig& config, std::uint64_t seed) {
   float* next = values->data();
   for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
     const std::int64_t size = element_count(spec.shape);
-    const bool is_scale =
-        spec.shape.size() == 1 && !spec.name.ends_with(".bias");  // norms' and layer scales' gamma
+    const bool is_scale = spec.shape.size() == 1 &&
+                          !spec.name.ends_with(".bias") &&  // norms' and layer scales' gamma
+                          spec.name.find(".lambda_") == std::string::npos;
     fill_random(next, size, hash_name(spec.name, seed), is_scale ? 1.0F : 0.0F);
     view.shape = spec.shape;
     view.parts = {WeightPart{reinterpret_cast<const std::byte*>(next), DType::f32, size}};

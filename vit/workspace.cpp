@@ -10,10 +10,11 @@ Workspace::Workspace(const ModelConfig& config, std::int64_t B, std::int64_t T)
       mlp({B, T, config.mlp_size}),
       pooled({B, config.feature_size()}),
       hidden_view{hidden_states.data(), hidden_states.shape()} {
+  if (config.block == BlockForm::twin) twin_normed = Tensor({B, T, config.hidden_size});
   if (config.mlp == Mlp::gated) gate = Tensor({B, T, config.mlp_size});
   if (config.pooling == Pooling::attention) {
     pool_context = Tensor({B, config.hidden_size});
-    pool_mlp = Tensor({B, config.mlp_size});
+    pool_mlp = Tensor({B, config.pool_mlp_size()});
   }
   if (config.distillation == Distillation::head) {
     distilled = Tensor({B, config.hidden_size});

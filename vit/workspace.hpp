@@ -11,6 +11,7 @@ struct Workspace {
 
   Tensor hidden_states;        ///< [B, T, D], the residual stream
   Tensor normed;               ///< [B, T, D], after a layer norm; in the end last_hidden_state
+  Tensor twin_normed;          ///< [B, T, D], of a block's second half where it has twins
   Tensor qkv;                  ///< [B, T, 3, h, d]
   Tensor scores;               ///< one tile of one image, or all of [B, h, T, T] where maps are kept
   Tensor context;              ///< [B, T, h, d]
@@ -18,7 +19,7 @@ struct Workspace {
   Tensor gate;                 ///< [B, T, F], of a gated MLP
   Tensor pooled;               ///< [B, feature size], the head's input
   Tensor pool_context;         ///< [B, h, d], of attention pooling; then its normed vector [B, D]
-  Tensor pool_mlp;             ///< [B, F]
+  Tensor pool_mlp;             ///< [B, pool MLP size]
   Tensor distilled;            ///< [B, D], the distillation token: its head's input
   Tensor pre_logits;           ///< [B, pre-logits size]
   Tensor pooler_output;        ///< [B, pooler size]

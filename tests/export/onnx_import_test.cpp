@@ -81,6 +81,11 @@ void expect_weights(const NetworkCase& c, WeightStorage storage, Weights back) {
   std::map<std::string, WeightView> originals;
   for_each_tensor(c.config, source,
                   [&](const TensorSpec& spec, const WeightView& view) { originals[spec.name] = view; });
+  for (std::size_t i = 0; i < source.blocks.size(); ++i) {  // shared heads are written out
+    const LinearWeights qkv = ungrouped_qkv(c.config, source.blocks[i]);
+    originals["blocks." + std::to_string(i) + ".attn.qkv.weight"] = qkv.weight;
+    originals["blocks." + std::to_string(i) + ".attn.qkv.bias"] = qkv.bias;
+  }
   std::size_t compared = 0;
   for_each_tensor(graph_config(c.config, options_of(c, storage)), back,
                   [&](const TensorSpec& spec, const WeightView& view) {
@@ -97,10 +102,11 @@ void expect_weights(const NetworkCase& c, WeightStorage storage, Weights back) {
                     const Tensor want = originals.at(spec.name).to_tensor();
                     const bool matrix = spec.shape.size() > 1;
                     const bool linear = spec.shape.size() == 2 && !relative;
-                    const WeightStorage kept = linear || (matrix && storage == WeightStorage::fp16 &&
-                                                          spec.name != "attn_pool.latent" && !relative)
-                                                   ? storage
-                                                   : WeightStorage::fp32;
+                    const WeightStorage kept =
+                        linear || (matrix && storage == WeightStorage::fp16 &&
+                                   spec.name != "attn_pool.latent" && spec.name != "rope.freqs" && !relative)
+                            ? storage
+                            : WeightStorage::fp32;
                     const std::int64_t columns = want.size() / spec.shape[0];
                     for (std::int64_t r = 0; r < spec.shape[0]; ++r) {
                       float largest = 0;

@@ -137,6 +137,7 @@ TEST_P(VitGraphPromises, HoldForEveryOpset) {
       EXPECT_THAT(operators(graph), Not(Contains(testing::Key(banned))));
     std::set<std::string> checkpoint;
     for (const TensorSpec& spec : tensor_table(c.config)) checkpoint.insert(spec.name);
+    for (const TensorSpec& spec : tensor_table(graph_config(c.config, options))) checkpoint.insert(spec.name);
     for (const Node& n : graph.nodes) {
       EXPECT_EQ(n.name.front(), '/') << n.name;
       EXPECT_NE(n.name.find("/" + n.op_type), std::string::npos) << n.name;

@@ -85,6 +85,19 @@ Array layer_norm(const Array& x, const Array& gamma, const Array& beta, double e
   return y;
 }
 
+Array rms_norm(const Array& x, const Array& gamma, double epsilon) {
+  const std::int64_t D = x.shape.back();
+  Array y(x.shape);
+  for (std::int64_t row = 0; row < row_count(x); ++row) {
+    const double* from = x.values.data() + row * D;
+    double mean_square = 0;
+    for (std::int64_t d = 0; d < D; ++d) mean_square += from[d] * from[d] / static_cast<double>(D);
+    for (std::int64_t d = 0; d < D; ++d)
+      y.values[static_cast<std::size_t>(row * D + d)] = gamma(d) * from[d] / std::sqrt(mean_square + epsilon);
+  }
+  return y;
+}
+
 Array add(Array a, const Array& b) {
   for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] += b.values[i];
   return a;

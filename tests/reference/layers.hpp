@@ -16,6 +16,9 @@ Array linear(const Array& x, const Array& weight, const Array& bias);
 /// γ (x − mean) / √(var + ε) + β over the last axis, var divided by D.
 Array layer_norm(const Array& x, const Array& gamma, const Array& beta, double epsilon);
 
+/// γ x / √(mean(x²) + ε) over the last axis.
+Array rms_norm(const Array& x, const Array& gamma, double epsilon);
+
 /// a + b of the same shape.
 Array add(Array a, const Array& b);
 

@@ -1,6 +1,7 @@
 #include "tests/reference/network.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/reference/layers.hpp"
 #include "tests/reference/positions.hpp"
@@ -15,6 +16,7 @@ struct Scope {
   std::string prefix;
 
   Scope block(std::int64_t i) const { return {parameters, rounding, "blocks." + std::to_string(i) + "."}; }
+  Scope below(const std::string& name) const { return {parameters, rounding, prefix + name}; }
 
   /// Empty where there is none: a bias or layer scale that the config denies.
   Array operator[](const std::string& name) const {
@@ -28,8 +30,11 @@ struct Scope {
   Array linear(const Array& x, const std::string& name) const {
     return stored(reference::linear(x, (*this)[name + ".weight"], (*this)[name + ".bias"]));
   }
-  Array layer_norm(const Array& x, const std::string& name, double epsilon) const {
-    return stored(reference::layer_norm(x, (*this)[name + ".weight"], (*this)[name + ".bias"], epsilon));
+  Array norm(const ModelConfig& config, const Array& x, const std::string& name) const {
+    const auto epsilon = static_cast<double>(config.layer_norm_eps);
+    const Array gamma = (*this)[name + ".weight"];
+    if (config.norm == NormKind::rms) return stored(rms_norm(x, gamma, epsilon));
+    return stored(layer_norm(x, gamma, (*this)[name + ".bias"], epsilon));
   }
   Array layer_scale(Array x, const std::string& name) const {
     const Array gamma = (*this)[name + ".gamma"];
@@ -39,8 +44,9 @@ struct Scope {
 
 /// [B, T, D]
 Array embeddings(const ModelConfig& config, const Scope& weights, const Array& pixel_values) {
-  const Array patches = weights.stored(
+  Array patches = weights.stored(
       patch_embed(pixel_values, weights["patch_embed.proj.weight"], weights["patch_embed.proj.bias"]));
+  if (config.embed_norm) patches = weights.norm(config, patches, "patch_embed.norm");
   std::vector<double> prefix;
   for (const char* name : {"cls_token", "dist_token", "reg_token"}) {
     const Array tokens = weights[name];
@@ -60,19 +66,20 @@ Array embeddings(const ModelConfig& config, const Scope& weights, const Array& p
     }
   }
   x = weights.stored(std::move(x));
-  return config.pre_norm ? weights.layer_norm(x, "norm_pre", static_cast<double>(config.layer_norm_eps)) : x;
+  return config.pre_norm ? weights.norm(config, x, "norm_pre") : x;
 }
 
-/// Every head of q or k by itself.
-Array norm_heads(const ModelConfig& config, const Scope& weights, Array x, const std::string& name) {
-  if (!config.qk_norm) return x;
+/// The last axis cut into `heads` parts, each normed by itself.
+template <class Norm>
+Array norm_heads(Array x, std::int64_t heads, const Norm& norm) {
   const Shape shape = x.shape;
-  x.shape = {shape[0], shape[1], config.num_heads, config.hidden_size / config.num_heads};
-  x = weights.layer_norm(x, name, static_cast<double>(config.layer_norm_eps));
+  x.shape = {shape[0], shape[1], heads, shape[2] / heads};
+  x = norm(x);
   x.shape = shape;
   return x;
 }
 
+/// What fc2 reads.
 Array mlp(const ModelConfig& config, const Scope& weights, const Array& x, const std::string& name) {
   Array inner = weights.linear(x, name + ".fc1");
   if (config.mlp == Mlp::gated) {
@@ -83,13 +90,29 @@ Array mlp(const ModelConfig& config, const Scope& weights, const Array& x, const
     inner = activate(config.activation, std::move(inner));
   }
   inner = weights.stored(std::move(inner));
-  if (name == "mlp" && config.mlp_norm)
-    inner = weights.layer_norm(inner, "mlp.norm", static_cast<double>(config.layer_norm_eps));
-  return weights.linear(inner, name + ".fc2");
+  if (name == "mlp" && config.mlp_norm) inner = weights.norm(config, inner, "mlp.norm");
+  return inner;
 }
 
+/// [B, T, D] of [B, T, kv heads · d]: each of them for as many heads as share it.
+Array repeat_heads(const ModelConfig& config, const Array& x) {
+  const std::int64_t d = config.hidden_size / config.num_heads;
+  const std::int64_t shared_by = config.num_heads / config.num_kv_heads;
+  Array y({x.dim(0), x.dim(1), config.hidden_size});
+  for (std::int64_t b = 0; b < y.dim(0); ++b) {
+    for (std::int64_t t = 0; t < y.dim(1); ++t) {
+      for (std::int64_t i = 0; i < y.dim(2); ++i) y(b, t, i) = x(b, t, i / d / shared_by * d + i % d);
+    }
+  }
+  return y;
+}
+
+struct Projections {
+  Array q, k, v;  // [B, T, D]
+};
+
 /// [B, T, 3 D]: k without a bias where the config says so.
-Array project(const ModelConfig& config, const Scope& weights, const Array& x) {
+Array project_all(const ModelConfig& config, const Scope& weights, const Array& x) {
   if (config.key_bias) return weights.linear(x, "attn.qkv");
   Array bias({3 * config.hidden_size});
   const Array q = weights["attn.q_bias"];
@@ -97,6 +120,56 @@ Array project(const ModelConfig& config, const Scope& weights, const Array& x) {
   std::copy(q.values.begin(), q.values.end(), bias.values.begin());
   std::copy(v.values.begin(), v.values.end(), bias.values.end() - config.hidden_size);
   return weights.stored(reference::linear(x, weights["attn.qkv.weight"], bias));
+}
+
+Projections project(const ModelConfig& config, const Scope& weights, const Array& x) {
+  const std::int64_t D = config.hidden_size;
+  if (!weights["attn.kv.weight"].empty()) {
+    const Array kv = weights.linear(x, "attn.kv");
+    const std::int64_t half = kv.dim(2) / 2;
+    return {weights.linear(x, "attn.q"), repeat_heads(config, columns(kv, 0, half)),
+            repeat_heads(config, columns(kv, half, half))};
+  }
+  const Array qkv = project_all(config, weights, x);
+  return {columns(qkv, 0, D), columns(qkv, D, D), columns(qkv, 2 * D, D)};
+}
+
+double sum_of_products(const Array& a, const Array& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.values.size(); ++i) sum += a.values[i] * b.values[i];
+  return sum;
+}
+
+/// Ye et al. 2024: two maps of each head, from the halves of its q and k, of which the second is taken off.
+AttentionResult differential_attention(const ModelConfig& config, const Scope& weights, const Projections& in,
+                                       std::int64_t index) {
+  const std::int64_t h = config.num_heads;
+  const std::int64_t d = config.hidden_size / h;
+  const double initial = 0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(index));
+  const double lambda = std::exp(sum_of_products(weights["attn.lambda_q1"], weights["attn.lambda_k1"])) -
+                        std::exp(sum_of_products(weights["attn.lambda_q2"], weights["attn.lambda_k2"])) +
+                        initial;
+  // Maps of 2 h heads of half the size; what they make of v does not matter.
+  const Array maps = weights.stored(attention(in.q, in.k, in.v, 2 * h).probs);
+  const std::int64_t B = maps.dim(0);
+  const std::int64_t T = maps.dim(2);
+  AttentionResult result{Array({B, h, T, T}), Array({B, T, config.hidden_size})};
+  for (std::int64_t b = 0; b < B; ++b) {
+    for (std::int64_t i = 0; i < config.hidden_size; ++i) {
+      const std::int64_t head = i / d;
+      for (std::int64_t query = 0; query < T; ++query) {
+        for (std::int64_t key = 0; key < T; ++key) {
+          const double p = maps(b, 2 * head, query, key) - lambda * maps(b, 2 * head + 1, query, key);
+          result.probs(b, head, query, key) = p;
+          result.context(b, query, i) += p * in.v(b, key, i);
+        }
+      }
+    }
+  }
+  const auto norm = [&](const Array& x) { return rms_norm(x, weights["attn.sub_norm.weight"], 1e-5); };
+  result.context = norm_heads(weights.stored(std::move(result.context)), h, norm);
+  for (double& value : result.context.values) value *= 1 - initial;
+  return result;
 }
 
 /// The tables of a block and of all blocks, added up; empty without either.
@@ -107,29 +180,102 @@ Array relative_table(const Scope& weights) {
   return own.empty() ? shared->second : add(own, shared->second);
 }
 
+struct Place {
+  std::int64_t block;
+  Size2 grid;
+};
+
+/// The heads' maps and what they make of the values, before the projection.
+AttentionResult attend(const ModelConfig& config, const Scope& weights, const Array& x, const Place& place) {
+  Projections in = project(config, weights, x);
+  if (config.qk_norm) {
+    const std::int64_t parts = config.num_heads * (config.attention == AttentionForm::differential ? 2 : 1);
+    const auto norm = [&](const char* name) {
+      return [&weights, &config, name](const Array& heads) { return weights.norm(config, heads, name); };
+    };
+    in.q = norm_heads(std::move(in.q), parts, norm("attn.q_norm"));
+    in.k = norm_heads(std::move(in.k), parts, norm("attn.k_norm"));
+  }
+  if (config.rotary != RotaryEmbedding::none) {
+    const auto learned = weights.parameters.find("rope.freqs");
+    const Array frequencies = learned == weights.parameters.end() ? Array() : learned->second;
+    in.q = weights.stored(rotated(config, in.q, place.grid, {frequencies, place.block}));
+    in.k = weights.stored(rotated(config, in.k, place.grid, {frequencies, place.block}));
+  }
+  AttentionResult heads;
+  if (config.attention == AttentionForm::differential) {
+    heads = differential_attention(config, weights, in, place.block);
+  } else {
+    const Array table = relative_table(weights);
+    const Array bias = table.empty() ? Array() : relative_bias(config, table, place.grid);
+    heads = attention(in.q, in.k, in.v, config.num_heads, bias);
+  }
+  heads = {weights.stored(std::move(heads.probs)), weights.stored(std::move(heads.context))};
+  if (config.attn_norm) heads.context = weights.norm(config, heads.context, "attn.norm");
+  return heads;
+}
+
 struct BlockResult {
   Array probs;
   Array x;
 };
 
-BlockResult block(const ModelConfig& config, const Scope& weights, Array x, Size2 grid) {
-  const std::int64_t D = config.hidden_size;
-  const double epsilon = static_cast<double>(config.layer_norm_eps);
-  const Array qkv = project(config, weights, weights.layer_norm(x, "norm1", epsilon));
-  Array q = norm_heads(config, weights, columns(qkv, 0, D), "attn.q_norm");
-  Array k = norm_heads(config, weights, columns(qkv, D, D), "attn.k_norm");
-  if (config.rotary != RotaryEmbedding::none) {
-    q = weights.stored(rotated(config, q, grid));
-    k = weights.stored(rotated(config, k, grid));
+/// One matrix for both branches: context and the MLP's inner state side by side.
+Array fused_projection(const Scope& weights, const Array& context, const Array& inner) {
+  Array both({context.dim(0), context.dim(1), context.dim(2) + inner.dim(2)});
+  for (std::int64_t b = 0; b < both.dim(0); ++b) {
+    for (std::int64_t t = 0; t < both.dim(1); ++t) {
+      for (std::int64_t i = 0; i < both.dim(2); ++i)
+        both(b, t, i) = i < context.dim(2) ? context(b, t, i) : inner(b, t, i - context.dim(2));
+    }
   }
-  const Array table = relative_table(weights);
-  const Array bias = table.empty() ? Array() : relative_bias(config, table, grid);
-  AttentionResult heads = attention(q, k, columns(qkv, 2 * D, D), config.num_heads, bias);
-  heads = {weights.stored(std::move(heads.probs)), weights.stored(std::move(heads.context))};
-  if (config.attn_norm) heads.context = weights.layer_norm(heads.context, "attn.norm", epsilon);
-  x = weights.stored(add(x, weights.layer_scale(weights.linear(heads.context, "attn.proj"), "ls1")));
-  const Array fed = mlp(config, weights, weights.layer_norm(x, "norm2", epsilon), "mlp");
-  x = weights.stored(add(x, weights.layer_scale(fed, "ls2")));
+  return weights.linear(both, "out_proj");
+}
+
+BlockResult parallel_block(const ModelConfig& config, const Scope& weights, const Array& x,
+                           const Place& place) {
+  const Array normed = weights.norm(config, x, "norm1");
+  AttentionResult heads = attend(config, weights, normed, place);
+  const Array inner = mlp(config, weights, normed, "mlp");
+  const Array sum =
+      config.block == BlockForm::parallel_fused
+          ? fused_projection(weights, heads.context, inner)
+          : weights.stored(add(weights.linear(heads.context, "attn.proj"), weights.linear(inner, "mlp.fc2")));
+  return {std::move(heads.probs), weights.stored(add(x, weights.layer_scale(sum, "ls1")))};
+}
+
+BlockResult twin_block(const ModelConfig& config, const Scope& weights, const Array& x, const Place& place) {
+  const Scope twin = weights.below("twin.");
+  BlockResult result{{}, x};
+  for (const Scope* scope : {&weights, &twin}) {
+    AttentionResult heads = attend(config, *scope, scope->norm(config, x, "norm1"), place);
+    if (scope == &weights) result.probs = heads.probs;
+    const Array branch = scope->layer_scale(scope->linear(heads.context, "attn.proj"), "ls1");
+    result.x = weights.stored(add(std::move(result.x), branch));
+  }
+  const Array y = result.x;
+  for (const Scope* scope : {&weights, &twin}) {
+    const Array inner = mlp(config, *scope, scope->norm(config, y, "norm2"), "mlp");
+    const Array branch = scope->layer_scale(scope->linear(inner, "mlp.fc2"), "ls2");
+    result.x = weights.stored(add(std::move(result.x), branch));
+  }
+  return result;
+}
+
+BlockResult block(const ModelConfig& config, const Scope& weights, Array x, const Place& place) {
+  if (config.block == BlockForm::twin) return twin_block(config, weights, x, place);
+  if (config.block != BlockForm::pre_norm && config.block != BlockForm::post_norm)
+    return parallel_block(config, weights, x, place);
+  const bool before = config.block == BlockForm::pre_norm;  // or behind the branch
+  const auto norm_if = [&](bool wanted, Array y, const char* name) {
+    return wanted ? weights.norm(config, y, name) : y;
+  };
+  AttentionResult heads = attend(config, weights, norm_if(before, x, "norm1"), place);
+  Array branch = norm_if(!before, weights.linear(heads.context, "attn.proj"), "norm1");
+  x = weights.stored(add(x, weights.layer_scale(std::move(branch), "ls1")));
+  const Array inner = mlp(config, weights, norm_if(before, x, "norm2"), "mlp");
+  branch = norm_if(!before, weights.linear(inner, "mlp.fc2"), "norm2");
+  x = weights.stored(add(x, weights.layer_scale(std::move(branch), "ls2")));
   return {std::move(heads.probs), std::move(x)};
 }
 
@@ -151,9 +297,9 @@ Array token(const Array& x, std::int64_t index) {
   return y;
 }
 
-/// [B, D]
+/// [B, D], of all tokens where the config says so.
 Array mean_of_patches(const ModelConfig& config, const Array& x) {
-  const std::int64_t P = config.num_prefix_tokens();
+  const std::int64_t P = config.pool_prefix ? 0 : config.num_prefix_tokens();
   Array mean({x.dim(0), x.dim(2)});
   for (std::int64_t b = 0; b < x.dim(0); ++b) {
     for (std::int64_t t = P; t < x.dim(1); ++t) {
@@ -164,18 +310,20 @@ Array mean_of_patches(const ModelConfig& config, const Array& x) {
   return mean;
 }
 
-/// The latent as one more query of an attention in which the patches are keys and values.
+/// The latent as one more query of an attention in which the tokens are keys and values.
 Array attention_pool(const ModelConfig& config, const Scope& weights, const Array& x) {
   const std::int64_t D = config.hidden_size;
-  const Array patches = tokens(x, config.num_prefix_tokens(), x.dim(1) - config.num_prefix_tokens());
+  const std::int64_t left_out = config.pool_prefix ? 0 : config.num_prefix_tokens();
+  const Array patches = tokens(x, left_out, x.dim(1) - left_out);
+  const std::int64_t pool_heads = config.attn_pool_heads > 0 ? config.attn_pool_heads : config.num_heads;
   const Array kv = weights.linear(patches, "attn_pool.kv");
   const Array latent = weights.linear(weights["attn_pool.latent"], "attn_pool.q");
   Array q({patches.dim(0), patches.dim(1), D});  // the same query for every token: the first is read
   for (std::size_t i = 0; i < q.values.size(); ++i) q.values[i] = latent.values[i % latent.values.size()];
-  const Array heads = attention(q, columns(kv, 0, D), columns(kv, D, D), config.num_heads).context;
+  const Array heads = attention(q, columns(kv, 0, D), columns(kv, D, D), pool_heads).context;
   const Array y = weights.linear(token(weights.stored(heads), 0), "attn_pool.proj");
-  const Array normed = weights.layer_norm(y, "attn_pool.norm", static_cast<double>(config.layer_norm_eps));
-  return add(y, mlp(config, weights, normed, "attn_pool.mlp"));
+  const Array normed = weights.norm(config, y, "attn_pool.norm");
+  return add(y, weights.linear(mlp(config, weights, normed, "attn_pool.mlp"), "attn_pool.mlp.fc2"));
 }
 
 /// [B, feature size]
@@ -221,15 +369,14 @@ Stages forward(const ModelConfig& config, const Parameters& parameters, const Ar
   const Size2 grid{pixel_values.dim(2) / config.patch_size.height,
                    pixel_values.dim(3) / config.patch_size.width};
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
-    BlockResult result = block(config, weights.block(i), x, grid);
+    BlockResult result = block(config, weights.block(i), x, {i, grid});
     stages.attention_probs.push_back(std::move(result.probs));
     stages.blocks.push_back(x = std::move(result.x));
   }
-  const auto epsilon = static_cast<double>(config.layer_norm_eps);
-  if (config.final_norm == FinalNorm::before_pooling) x = weights.layer_norm(x, "norm", epsilon);
+  if (config.final_norm == FinalNorm::before_pooling) x = weights.norm(config, x, "norm");
   stages.last_hidden_state = x;
   Array pooled = weights.stored(pool(config, weights, x));
-  if (config.final_norm == FinalNorm::after_pooling) pooled = weights.layer_norm(pooled, "fc_norm", epsilon);
+  if (config.final_norm == FinalNorm::after_pooling) pooled = weights.norm(config, pooled, "fc_norm");
   stages.features = pooled;
   if (config.pooler_size > 0 && config.num_classes == 0) {  // the head does not read it
     stages.features =

@@ -93,6 +93,55 @@ double angle_of(const ModelConfig& config, std::int64_t i, std::int64_t n, std::
   return at * (reference == 0 ? 1 : static_cast<double>(reference) / size);
 }
 
+struct Pair {
+  std::int64_t head;
+  std::int64_t pair;
+};
+
+double learned_angle(const ModelConfig& config, const LearnedAngles& learned, std::int64_t patch,
+                     const Pair& at, Size2 grid) {
+  const double y = static_cast<double>(patch / grid.width) + config.rotary_offset;
+  const double x = static_cast<double>(patch % grid.width) + config.rotary_offset;
+  const bool rows_first = config.rotary_order == RotaryOrder::rows_first;
+  return (rows_first ? y : x) * learned.frequencies(0, learned.block, at.head, at.pair) +
+         (rows_first ? x : y) * learned.frequencies(1, learned.block, at.head, at.pair);
+}
+
+/// timm's: source points lie at ±(1 + q + … ) from the middle, so that the outermost is where the outermost
+/// destination is; straight lines between them, and the last value beyond. q within 1e-6, from [1.01, 1.5].
+Array geometric_matrix(std::int64_t from, std::int64_t to) {
+  const std::int64_t n = from / 2;
+  const auto reach = [&](double q, std::int64_t count) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) sum += std::pow(q, static_cast<double>(i));
+    return sum;
+  };
+  double low = 1.01;
+  double high = 1.5;
+  double q = low;
+  while (high - low > 1e-6) {
+    q = (low + high) / 2;
+    if (reach(q, n) > static_cast<double>(to / 2)) {
+      high = q;
+    } else {
+      low = q;
+    }
+  }
+  const auto point = [&](std::int64_t j) { return j < n ? -reach(q, n - j) : reach(q, j - n); };
+  Array matrix({to, from});
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double at = std::clamp(static_cast<double>(i - to / 2), point(0), point(from - 1));
+    if (from == 1) matrix(i, 0) = 1;
+    for (std::int64_t j = 0; j + 1 < from; ++j) {
+      const double share = (at - point(j)) / (point(j + 1) - point(j));
+      if (share < 0 || share > 1) continue;
+      matrix(i, j) = 1 - share;
+      matrix(i, j + 1) = share;
+    }
+  }
+  return matrix;
+}
+
 }  // namespace
 
 Array resample(PositionResampling rule, const Array& grid, Size2 to) {
@@ -118,7 +167,7 @@ Array positions(const ModelConfig& config, const Array& table, Size2 image) {
   return result;
 }
 
-Array rotated(const ModelConfig& config, const Array& x, Size2 grid) {
+Array rotated(const ModelConfig& config, const Array& x, Size2 grid, const LearnedAngles& learned) {
   const std::int64_t d = config.hidden_size / config.num_heads;
   const std::int64_t prefix = config.num_prefix_tokens();
   Array y = x;
@@ -129,10 +178,12 @@ Array rotated(const ModelConfig& config, const Array& x, Size2 grid) {
         const std::int64_t pair = i % (d / 2);
         const bool first_half = pair < d / 4;
         const bool row = config.rotary_order == RotaryOrder::rows_first ? first_half : !first_half;
-        const double angle = (row ? angle_of(config, n / grid.width, grid.height, config.rotary_grid.height)
+        const double fixed = (row ? angle_of(config, n / grid.width, grid.height, config.rotary_grid.height)
                                   : angle_of(config, n % grid.width, grid.width, config.rotary_grid.width)) *
                              std::pow(config.rotary_theta,
                                       -4.0 * static_cast<double>(pair % (d / 4)) / static_cast<double>(d));
+        const double angle =
+            learned.frequencies.empty() ? fixed : learned_angle(config, learned, n, {head, pair}, grid);
         const bool halves = config.rotary_layout == RotaryLayout::halves;
         const std::int64_t first = head * d + (halves ? pair : 2 * pair);
         const std::int64_t second = first + (halves ? d / 2 : 1);
@@ -151,8 +202,14 @@ Array relative_bias(const ModelConfig& config, const Array& table, Size2 grid) {
                   config.image_size.width / config.patch_size.width};
   const std::int64_t h = table.dim(1);
   const Size2 to{2 * grid.height - 1, 2 * grid.width - 1};
-  Array distances({2 * own.width - 1, 2 * own.height - 1, h},
-                  {table.values.begin(), table.values.end() - 3 * h});
+  const bool transposed = config.relative_resampling == RelativeResampling::bilinear;
+  const Size2 from{2 * (transposed ? own.width : own.height) - 1,
+                   2 * (transposed ? own.height : own.width) - 1};
+  Array distances({from.height, from.width, h}, {table.values.begin(), table.values.end() - 3 * h});
+  if (config.relative_resampling == RelativeResampling::geometric && own != grid) {
+    distances =
+        apply(distances, geometric_matrix(from.height, to.height), geometric_matrix(from.width, to.width));
+  }
   if (config.relative_resampling == RelativeResampling::bilinear) {
     distances = apply(distances, linear_matrix(distances.dim(0), to.height),
                       linear_matrix(distances.dim(1), to.width));

@@ -17,13 +17,19 @@ Array resample(PositionResampling rule, const Array& grid, Size2 to);
 /// zeros for prefix tokens that have no row.
 Array positions(const ModelConfig& config, const Array& table, Size2 image);
 
+/// Where the angles of RotaryEmbedding::mixed come from.
+struct LearnedAngles {
+  Array frequencies;  ///< [2, L, h, d/2], or empty
+  std::int64_t block = 0;
+};
+
 /// x [B, T, D], patches behind `prefix` tokens: every pair of numbers of every head as the complex number a +
 /// i b times e^(i angle), the angle as RotaryEmbedding says.
-Array rotated(const ModelConfig& config, const Array& x, Size2 grid);
+Array rotated(const ModelConfig& config, const Array& x, Size2 grid, const LearnedAngles& learned);
 
 /// What is added to the scores [h, T, T]: row (q − k) of the table for the patches q and k, the last three
 /// rows for class token to patch, patch to class token, class token to itself. The table is resampled as
-/// transformers does.
+/// transformers or timm does.
 Array relative_bias(const ModelConfig& config, const Array& table, Size2 grid);
 
 }  // namespace vit::reference

@@ -314,6 +314,178 @@ void add_positions_in_attention(Cases& cases) {
   }));
 }
 
+void add_block_forms(Cases& cases) {
+  cases.push_back(changed("rms_norm", [](auto& c, auto& m) {
+    m.norm = NormKind::rms;
+    m.layer_norm_eps = 1e-5F;
+    m.embed_norm = m.pre_norm = m.qk_norm = true;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("rms_norm_no_biases", [](auto& c, auto& m) {  // as AIMv2
+    set_width(m, 47, 1, 101);
+    m.norm = NormKind::rms;
+    m.layer_norm_eps = 1e-2F;
+    m.embed_norm = true;
+    m.qkv_bias = m.proj_bias = m.class_token = false;
+    m.mlp = Mlp::gated;
+    m.activation = Activation::silu;
+    m.pooling = Pooling::mean;
+    c.batch = 3;
+  }));
+  cases.push_back(changed("rms_norm_within_and_behind", [](auto& c, auto& m) {
+    m.norm = NormKind::rms;
+    m.attn_norm = m.mlp_norm = true;
+    m.pooling = Pooling::attention;
+    m.final_norm = FinalNorm::after_pooling;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("embed_norm", [](auto& c, auto& m) {
+    m.embed_norm = true;
+    m.num_registers = 2;
+    c.image = {40, 56};
+    c.batch = 2;
+  }));
+  cases.push_back(changed("no_projection_biases", [](auto&, auto& m) { m.proj_bias = false; }));
+  cases.push_back(changed("layer_scale_of_attention_alone", [](auto&, auto& m) {
+    m.layer_scale = true;
+    m.mlp_layer_scale = false;
+  }));
+  cases.push_back(changed("post_norm", [](auto& c, auto& m) {
+    m.block = BlockForm::post_norm;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("post_norm_key_bias_mean", [](auto& c, auto& m) {
+    m.block = BlockForm::post_norm;
+    m.norm = NormKind::rms;
+    m.key_bias = false;
+    m.pooling = Pooling::mean;
+    m.final_norm = FinalNorm::after_pooling;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("parallel", [](auto& c, auto& m) {
+    m.block = BlockForm::parallel;
+    m.layer_scale = m.qk_norm = true;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("parallel_no_qkv_bias", [](auto&, auto& m) {
+    m.block = BlockForm::parallel;
+    m.norm = NormKind::rms;
+    m.qkv_bias = m.proj_bias = false;
+  }));
+  cases.push_back(changed("parallel_fused", [](auto& c, auto& m) {
+    m.block = BlockForm::parallel_fused;
+    m.layer_scale = true;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("twin", [](auto& c, auto& m) {
+    m.block = BlockForm::twin;
+    m.layer_scale = true;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("twin_gated_rotary", [](auto&, auto& m) {
+    m.block = BlockForm::twin;
+    m.mlp = Mlp::gated;
+    m.rotary = RotaryEmbedding::indexed;
+    m.pooling = Pooling::mean;
+  }));
+}
+
+void add_attention_forms(Cases& cases) {
+  cases.push_back(changed("differential", [](auto& c, auto& m) {
+    m.attention = AttentionForm::differential;
+    m.layer_norm_eps = 1e-6F;
+    c.batch = 3;
+  }));
+  cases.push_back(changed("differential_parallel_qk_norm", [](auto& c, auto& m) {
+    set_width(m, 36, 3, 29);
+    m.attention = AttentionForm::differential;
+    m.block = BlockForm::parallel_fused;
+    m.qk_norm = m.layer_scale = true;
+    m.qkv_bias = false;
+    m.num_registers = 1;
+    m.class_token = false;
+    m.pooling = Pooling::mean;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("differential_several_tiles", [](auto& c, auto& m) {
+    m.image_size = {37, 31};
+    m.patch_size = {1, 1};
+    m.num_channels = m.num_layers = 1;
+    set_width(m, 12, 2, 16);
+    m.attention = AttentionForm::differential;
+    m.attn_norm = true;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("grouped_heads", [](auto& c, auto& m) {
+    m.num_layers = 5;
+    set_width(m, 24, 6, 20);
+    m.num_kv_heads = 2;
+    m.ungrouped_blocks = 1;
+    m.qk_norm = true;
+    m.rotary = RotaryEmbedding::centred;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("grouped_heads_everywhere", [](auto&, auto& m) {
+    m.num_kv_heads = 1;
+    m.qkv_bias = false;
+  }));
+  cases.push_back(changed("rotary_mixed", [](auto& c, auto& m) {
+    m.position_embedding = PositionEmbedding::patches;
+    m.rotary = RotaryEmbedding::mixed;
+    m.rotary_layout = RotaryLayout::adjacent;
+    m.rotary_order = RotaryOrder::columns_first;
+    c.image = {40, 56};
+    c.batch = 2;
+  }));
+  cases.push_back(changed("rotary_mixed_halves", [](auto&, auto& m) {
+    set_width(m, 48, 3, 20);
+    m.rotary = RotaryEmbedding::mixed;
+    m.num_registers = 2;
+    m.pooling = Pooling::mean;
+  }));
+  cases.push_back(changed("relative_geometric_up", [](auto& c, auto& m) {
+    m.relative_positions = RelativePositions::both;
+    m.relative_resampling = RelativeResampling::geometric;
+    c.image = {56, 40};
+  }));
+  cases.push_back(changed("relative_geometric_one_side", [](auto& c, auto& m) {
+    m.image_size = {24, 40};
+    m.relative_positions = RelativePositions::shared;
+    m.relative_resampling = RelativeResampling::geometric;
+    c.image = {56, 40};
+    c.batch = 2;
+  }));
+  cases.push_back(changed("relative_geometric_down", [](auto& c, auto& m) {
+    m.image_size = {56, 72};
+    m.relative_positions = RelativePositions::per_block;
+    m.relative_resampling = RelativeResampling::geometric;
+    c.image = {24, 8};
+  }));
+}
+
+void add_pools_of_all_tokens(Cases& cases) {
+  cases.push_back(changed("mean_of_all_tokens", [](auto& c, auto& m) {
+    m.pooling = Pooling::mean;
+    m.pool_prefix = true;
+    m.num_registers = 2;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("attention_pooling_of_all_tokens", [](auto& c, auto& m) {  // as Perception Encoders
+    m.pooling = Pooling::attention;
+    m.pool_prefix = true;
+    m.attn_pool_heads = 2;
+    m.attn_pool_mlp_size = 31;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("attention_pooling_of_more_heads", [](auto& c, auto& m) {
+    m.image_size = {8, 8};
+    set_width(m, 24, 1, 20);
+    m.pooling = Pooling::attention;
+    m.attn_pool_heads = 24;
+    c.batch = 2;
+  }));
+}
+
 /// Standard deviation and mean of a tensor of that name.
 struct Distribution {
   double sigma;
@@ -328,12 +500,14 @@ Distribution distribution(const NetworkCase& c, const TensorSpec& spec) {
   if (name == "patch_embed.proj.weight") return {c.embedding_sigma / std::sqrt(fan_in)};
   if (name == "patch_embed.proj.bias") return {c.embedding_sigma};
   if (name.ends_with(".bias") || name.ends_with("_bias")) return {0.3};
-  if (name.ends_with("relative_position_bias_table")) return {1};
-  if (name.ends_with("qkv.weight") || name == "attn_pool.q.weight" || name == "attn_pool.kv.weight")
+  if (name.ends_with("relative_position_bias_table") || name == "rope.freqs") return {1};
+  if (name.find(".lambda_") != std::string::npos) return {0.5};
+  if (name.ends_with("qkv.weight") || name.ends_with("attn.q.weight") || name.ends_with("attn.kv.weight") ||
+      name == "attn_pool.q.weight" || name == "attn_pool.kv.weight")
     return {2 / std::sqrt(fan_in)};
   if (name.ends_with("fc1.weight")) return {c.mlp_gain * 2 / std::sqrt(fan_in)};
   if (name.ends_with("fc2.weight")) return {1 / c.mlp_gain / std::sqrt(fan_in)};
-  if (name.ends_with("attn.proj.weight")) return {1 / std::sqrt(fan_in)};
+  if (name.ends_with("attn.proj.weight") || name.ends_with("out_proj.weight")) return {1 / std::sqrt(fan_in)};
   if (name.ends_with("gamma")) return {0.3, 0.5};  // layer scale
   if (spec.shape.size() == 1) return {0.3, 1};     // layer norm
   return {1 / std::sqrt(fan_in)};                  // pooler, head
@@ -354,6 +528,9 @@ const std::vector<NetworkCase>& network_cases() {
     add_tokens(cases);
     add_norms_and_pooling(cases);
     add_positions_in_attention(cases);
+    add_block_forms(cases);
+    add_attention_forms(cases);
+    add_pools_of_all_tokens(cases);
     return cases;
   }();
   return all;

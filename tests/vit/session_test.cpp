@@ -100,6 +100,14 @@ const std::vector<Mistake> kMistakes{
     {"no_norm_in_the_mlp", "inner_norms", [](auto& m) { m.mlp_norm = false; }},
     {"no_norm_behind_attention", "inner_norms", [](auto& m) { m.attn_norm = false; }},
     {"one_head_for_two", "distillation_head", [](auto& m) { m.distillation = Distillation::token; }},
+    {"eps_1e-3_for_1e-2_of_rms_norms", "rms_norm_no_biases", [](auto& m) { m.layer_norm_eps = 1e-3F; }},
+    {"no_norm_of_the_patches", "embed_norm", [](auto& m) { m.embed_norm = false; }},
+    {"norms_in_front_for_those_behind", "post_norm", [](auto& m) { m.block = BlockForm::pre_norm; }},
+    {"rows_first_for_mixed", "rotary_mixed", [](auto& m) { m.rotary_order = RotaryOrder::rows_first; }},
+    {"bilinear_for_geometric", "relative_geometric_up",
+     [](auto& m) { m.relative_resampling = RelativeResampling::bilinear; }},
+    {"no_prefix_tokens_in_the_mean", "mean_of_all_tokens", [](auto& m) { m.pool_prefix = false; }},
+    {"h_heads_in_the_pool", "attention_pooling_of_all_tokens", [](auto& m) { m.attn_pool_heads = 0; }},
     {"tanh_for_relu_in_the_pooler", "pooler_relu", [](auto& m) { m.pooler_activation = Activation::tanh; }},
 };
 

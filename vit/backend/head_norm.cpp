@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "vit/backend/rms_norm.hpp"
+
 namespace vit::backend {
 namespace {
 
@@ -24,11 +26,17 @@ void normalise(float* x, std::int64_t d, const NormParameters& parameters, float
 }  // namespace
 
 // oneDNN normalises rows that lie one behind the other; here other things lie between them.
-void normalise_heads(float* x, const HeadRows& shape, const NormParameters& parameters, float epsilon) {
+void normalise_heads(float* x, const HeadRows& shape, const NormParameters& parameters,
+                     const NormFormula& formula) {
 #pragma omp parallel for
   for (std::int64_t row = 0; row < shape.rows; ++row) {
     for (std::int64_t head = 0; head < shape.heads; ++head) {
-      normalise(x + row * shape.row_stride + head * shape.head_size, shape.head_size, parameters, epsilon);
+      float* const vector = x + row * shape.row_stride + head * shape.head_size;
+      if (formula.kind == NormKind::layer) {
+        normalise(vector, shape.head_size, parameters, formula.epsilon);
+      } else {
+        rms_norm_vector(vector, shape.head_size, parameters.gamma.data(), formula.epsilon, vector);
+      }
     }
   }
 }

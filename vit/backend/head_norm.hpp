@@ -1,10 +1,10 @@
-// Layer norm over every head of q or k, in place in the qkv buffer (Dehghani et al. 2023, arXiv:2302.05442,
+// A norm over every head of q or k, in place in the qkv buffer (Dehghani et al. 2023, arXiv:2302.05442,
 // section 2.1).
 #pragma once
 
 #include <cstdint>
 
-#include "vit/backend/layer_norm.hpp"
+#include "vit/backend/norm.hpp"
 
 namespace vit::backend {
 
@@ -16,7 +16,8 @@ struct HeadRows {
   std::int64_t head_size = 0;  ///< d
 };
 
-/// x = γ (x − mean(x)) / √(var(x) + ε) + β for every vector. On the threads of the current ThreadScope.
-void normalise_heads(float* x, const HeadRows& shape, const NormParameters& parameters, float epsilon);
+/// The norm of every vector, in place. On the threads of the current ThreadScope.
+void normalise_heads(float* x, const HeadRows& shape, const NormParameters& parameters,
+                     const NormFormula& formula);
 
 }  // namespace vit::backend

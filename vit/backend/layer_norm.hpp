@@ -10,10 +10,10 @@
 
 namespace vit::backend {
 
-/// γ and β [D], f32.
+/// γ and β [D], f32; RMS norms have no β.
 struct NormParameters {
   explicit NormParameters(const NormWeights& weights)
-      : gamma(weights.weight.to_tensor()), beta(weights.bias.to_tensor()) {}
+      : gamma(weights.weight.to_tensor()), beta(weights.bias.empty() ? Tensor() : weights.bias.to_tensor()) {}
   /// The result multiplied by `factor`.
   NormParameters(const NormWeights& weights, float factor) : NormParameters(weights) {
     for (float& value : gamma.elements()) value *= factor;

@@ -21,13 +21,15 @@ void rotate(float* x, const float* cosines, const float* sines, std::int64_t pai
 void rotate_heads(float* x, const RotaryShape& shape, const RotaryTable& table, RotaryLayout layout) {
   const std::int64_t turned = shape.tokens - shape.prefix;
   const std::int64_t pairs = shape.head_size / 2;
+  const std::int64_t head_stride = table.head_stride();
 #pragma omp parallel for
   for (std::int64_t row = 0; row < shape.batch * turned; ++row) {
     const std::int64_t patch = row % turned;
     float* const token = x + (row / turned * shape.tokens + shape.prefix + patch) * shape.token_stride;
     for (std::int64_t head = 0; head < shape.heads; ++head) {
-      rotate(token + head * shape.head_size, table.cosines.data() + patch * pairs,
-             table.sines.data() + patch * pairs, pairs, layout);
+      const std::int64_t at = head * head_stride + patch * pairs;
+      rotate(token + head * shape.head_size, table.cosines.data() + at, table.sines.data() + at, pairs,
+             layout);
     }
   }
 }

@@ -18,10 +18,15 @@ struct RotaryShape {
   std::int64_t head_size = 0;  ///< d
 };
 
-/// Cosines and sines [T − prefix, d/2].
+/// Cosines and sines [T − prefix, d/2] for all heads, or [h, T − prefix, d/2].
 struct RotaryTable {
   Tensor cosines;
   Tensor sines;
+
+  /// Floats from a head to the next one.
+  std::int64_t head_stride() const {
+    return cosines.shape().size() == 3 ? cosines.size() / cosines.shape()[0] : 0;
+  }
 };
 
 /// (a, b) = (a cos − b sin, b cos + a sin) for the pairs of every head. On the threads of the current

@@ -73,6 +73,45 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionLayer,
                                          AttentionCase{{50, 2, 32}, 40}, AttentionCase{{1021, 3, 8}}),
                          testing::PrintToStringParamName());
 
+TEST(Attention, DifferentialOnesSubtractTheSecondMapOfEachHead) {
+  constexpr std::int64_t T = 700;  // several tiles, the last one lower
+  constexpr std::int64_t h = 6;
+  constexpr std::int64_t d = 128;
+  constexpr std::int64_t D = h * d;
+  const Tensor qkv = normal_tensor({1, T, 3 * D}, 1, std::sqrt(2 / std::sqrt(d / 2.0)));
+  reference::Array all = widened(qkv);
+  reference::Array q = reference::columns(all, 0, D);
+  for (double& value : q.values) value *= std::sqrt(d / 2.0);
+  const reference::Array v = reference::columns(all, 2 * D, D);
+  const reference::Array maps = reference::attention(q, reference::columns(all, D, D), v, 2 * h).probs;
+  std::vector<double> probs;
+  for (std::int64_t i = 0; i < h * T * T; ++i) {
+    const std::int64_t at = i / (T * T) * 2 * T * T + i % (T * T);
+    probs.push_back(maps.values[static_cast<std::size_t>(at)] -
+                    0.625 * maps.values[static_cast<std::size_t>(at + T * T)]);
+  }
+  std::vector<double> context(T * D, 0);
+  for (std::int64_t t = 0; t < T; ++t) {
+    for (std::int64_t key = 0; key < T; ++key) {
+      for (std::int64_t i = 0; i < D; ++i)
+        context[static_cast<std::size_t>(t * D + i)] +=
+            probs[static_cast<std::size_t>((i / d * T + t) * T + key)] * v(0, key, i);
+    }
+  }
+  // As AttentionLayer's bound, for two maps; their difference is no larger than they are.
+  const Bound bound{2 * 4 * (1 + std::sqrt(d / 2.0) * (5 * 2 + 1)) * 0x1p-24};
+  for (const bool whole_maps : {false, true}) {
+    backend::Context backend_context;
+    backend::Attention attention(backend_context, {T, h, d, 2}, whole_maps);
+    Tensor scores({attention.scores_size()});
+    Tensor result({T, D});
+    attention.run(qkv.data(), scores.data(), result.data(), {nullptr, 0.625F});
+    EXPECT_TRUE(matches("context", result.view(), context, bound)) << whole_maps;
+    if (!whole_maps) continue;
+    EXPECT_TRUE(matches("probs", {scores.data(), {h, T, T}}, probs, bound));
+  }
+}
+
 TEST(Attention, LongSequencesWorkInTiles) {
   backend::Context context;
   const backend::AttentionShape shape{.tokens = 5000, .heads = 12, .head_size = 64};

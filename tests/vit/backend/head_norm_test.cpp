@@ -19,7 +19,8 @@ TEST(HeadNorm, AgreesWithTheFormulaAndLeavesTheRest) {
     const Tensor before = normal_tensor({kRows, 3, kHeads, d}, 1, 2, 0.5);
     Tensor after = before.clone();
     const backend::NormParameters parameters({view_of(gamma), view_of(beta)});
-    backend::normalise_heads(after.data(), {kRows, 3 * kHeads * d, kHeads, d}, parameters, 1e-6F);
+    backend::normalise_heads(after.data(), {kRows, 3 * kHeads * d, kHeads, d}, parameters,
+                             {NormKind::layer, 1e-6F});
 
     const auto expected = reference::layer_norm(widened(before), widened(gamma), widened(beta), 1e-6);
     Tensor q({kRows, kHeads, d});
@@ -36,6 +37,15 @@ TEST(HeadNorm, AgreesWithTheFormulaAndLeavesTheRest) {
     // The mean and the variance are sums of d floats, and their rounding is divided by the deviation.
     EXPECT_TRUE(matches("q, d = " + std::to_string(d), q.view(), wanted, {d == 1 ? 0 : 16 * 0x1p-24}));
   }
+}
+
+TEST(HeadNorm, MayBeAnRmsNorm) {
+  const Tensor gamma = normal_tensor({5}, 2, 0.3, 1);
+  Tensor x = normal_tensor({7, 3, 5}, 1, 2, 0.5);
+  const auto expected = reference::rms_norm(widened(x), widened(gamma), 1e-2);
+  const backend::NormParameters parameters(NormWeights{view_of(gamma), {}});
+  backend::normalise_heads(x.data(), {7, 15, 3, 5}, parameters, {NormKind::rms, 1e-2F});
+  EXPECT_TRUE(matches("x", x.view(), expected.values, {8 * 0x1p-24}));
 }
 
 TEST(HeadNorm, ParametersTakeAFactor) {
