@@ -47,6 +47,8 @@ std::string_view to_string(RecipeArithmetic arithmetic) {
       return "transformers";
     case RecipeArithmetic::torchvision:
       return "torchvision";
+    case RecipeArithmetic::tensors:
+      return "tensors";
   }
   return "?";
 }

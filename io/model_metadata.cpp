@@ -188,13 +188,15 @@ CheckpointInfo read_metadata(const std::filesystem::path& path, const ModelMetad
 
 std::optional<std::string> to_preprocessor_config(const PreprocessConfig& recipe) {
   // Hugging Face's pipelines turn pictures upright, round as they do, and pad with black.
-  const bool expressible = recipe.exif == Exif::apply &&
-                           recipe.arithmetic == RecipeArithmetic::transformers &&
+  const bool expressible = recipe.exif == Exif::apply && recipe.arithmetic != RecipeArithmetic::torchvision &&
                            recipe.resize != ResizeMode::cover && recipe.resize != ResizeMode::fit &&
                            recipe.fill == PreprocessConfig{}.fill;
   if (!expressible) return std::nullopt;
   const bool plain = recipe.resize != ResizeMode::shortest_edge && !recipe.crop;
-  OrderedJson json{{"image_processor_type", plain ? "ViTImageProcessor" : "BitImageProcessor"},
+  const char* processor = recipe.arithmetic == RecipeArithmetic::tensors ? "DINOv3ViTImageProcessor"
+                          : plain                                        ? "ViTImageProcessor"
+                                                                         : "BitImageProcessor";
+  OrderedJson json{{"image_processor_type", processor},
                    {"do_convert_rgb", recipe.transparency == Transparency::colour_key_on_white},
                    {"do_resize", recipe.resize != ResizeMode::none}};
   switch (recipe.resize) {

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
+#include "io/resample_float.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
@@ -78,7 +80,8 @@ struct Span {
 /// cut to even and pad more behind.
 Span center(std::int64_t size, std::int64_t crop, RecipeArithmetic arithmetic) {
   const bool to_even = arithmetic == RecipeArithmetic::torchvision;
-  if (size < crop) return {0, (crop - size + (to_even ? 0 : 1)) / 2, size};
+  const bool more_in_front = arithmetic == RecipeArithmetic::transformers;
+  if (size < crop) return {0, (crop - size + (more_in_front ? 1 : 0)) / 2, size};
   const std::int64_t half = (size - crop) / 2;
   const bool up = to_even && (size - crop) % 2 == 1 && half % 2 == 1;
   return {half + (up ? 1 : 0), 0, crop};
@@ -126,6 +129,28 @@ void fill_plane(const ChannelPixels& channel, Span rows, Span columns, Size2 siz
     std::fill(plane, plane + columns.to, beside);
     for (float* target = plane + columns.to; target != end; ++target, pixel += 3) *target = table[*pixel];
     std::fill(end, plane + size.width, beside);
+  }
+}
+
+/// RecipeArithmetic::tensors: no table, since there are more than 256 values behind the resize.
+void preprocess_tensor(const Image& image, const PreprocessConfig& config, Size2 size,
+                       std::span<float> pixel_values) {
+  const Size2 resized = resized_size(size_of(image), config);
+  const Span rows = center(resized.height, size.height, config.arithmetic);
+  const Span columns = center(resized.width, size.width, config.arithmetic);
+  const Region region{rows.from, columns.from, rows.count, columns.count};
+  std::vector<float> part(static_cast<std::size_t>(3 * region.height * region.width));
+  resize_float(image, static_cast<float>(config.rescale_factor), resized, config.interpolation, region, part);
+  const float* source = part.data();
+  for (std::size_t channel = 0; channel < 3; ++channel) {
+    const auto mean = config.normalize ? static_cast<float>(config.mean[channel]) : 0.0F;
+    const auto std = config.normalize ? static_cast<float>(config.std[channel]) : 1.0F;
+    float* plane = pixel_values.data() + channel * pixel_values.size() / 3;
+    std::fill_n(plane, size.height * size.width, (0.0F - mean) / std);  // beside the picture: padded with 0
+    for (std::int64_t y = 0; y < rows.count; ++y) {
+      float* target = plane + (rows.to + y) * size.width + columns.to;
+      for (std::int64_t x = 0; x < columns.count; ++x) *target++ = (*source++ - mean) / std;
+    }
   }
 }
 
@@ -194,6 +219,8 @@ void preprocess(const Image& image, const PreprocessConfig& config, std::span<fl
                                                          image.pixels.size(), image.width, image.height));
   }
 
+  if (config.arithmetic == RecipeArithmetic::tensors)
+    return preprocess_tensor(image, config, size, pixel_values);
   const Size2 resized = resized_size(size_of(image), config);
   const Span rows = center(resized.height, size.height, config.arithmetic);
   const Span columns = center(resized.width, size.width, config.arithmetic);

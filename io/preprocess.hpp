@@ -28,6 +28,8 @@ enum class ResizeMode {
 enum class RecipeArithmetic {
   transformers,  ///< its Pillow backend: offsets down, padding larger in front; scaled in double
   torchvision,   ///< timm's, too: offsets half to even, padding larger behind; scaled in float
+  tensors,       ///< transformers' DINOv3: scaled first, then resized in float; offsets down, padding larger
+                 ///< behind
 };
 
 /// One recipe. The order of the steps is fixed: decode, resize, crop, rescale, normalise.

@@ -31,6 +31,7 @@ struct ProcessorClass {
   std::int64_t crop_size = 0;    ///< square; 0: none
   bool center_crop = false;
   bool convert_rgb = false;
+  RecipeArithmetic arithmetic = RecipeArithmetic::transformers;
   Interpolation resample = Interpolation::bicubic;
   Channels mean = kHalf;
   Channels std = kHalf;
@@ -60,6 +61,11 @@ constexpr std::array kClasses{
     ProcessorClass{.name = "Siglip", .number_is_square = false, .convert_rgb = true},
     renamed(kClip, "Bit"),  // its class defaults are CLIP's, mean and deviation included
     ProcessorClass{.name = "Blip", .size = 384, .convert_rgb = true, .mean = kClipMean, .std = kClipStd},
+    ProcessorClass{.name = "DINOv3ViT",
+                   .arithmetic = RecipeArithmetic::tensors,
+                   .resample = Interpolation::bilinear,
+                   .mean = kImagenetMean,
+                   .std = kImagenetStd},
     ProcessorClass{.name = "Pvt", .mean = kImagenetMean, .std = kImagenetStd},
 };
 
@@ -81,6 +87,7 @@ constexpr std::array kModelClasses{
     ModelClass{"siglip", "Siglip"},
     ModelClass{"dinov2", "Bit"},
     ModelClass{"dinov2_with_registers", "Bit"},
+    ModelClass{"dinov3_vit", "DINOv3ViT"},
 };
 
 bool remove_suffix(std::string_view& text, std::string_view suffix) {
@@ -290,6 +297,19 @@ void read_values(const Json& file, const ProcessorClass& defaults, JsonSource so
   }
 }
 
+/// What PyTorch does to tensors is not all that Pillow does to pictures.
+void check_tensor_recipe(const PreprocessConfig& config, JsonSource source) {
+  if (!config.rescale) throw_unsupported(source, "\"do_rescale\": false is not supported for this processor");
+  const Interpolation filter = config.interpolation;
+  if (config.resize != ResizeMode::none && filter != Interpolation::bilinear &&
+      filter != Interpolation::bicubic && filter != Interpolation::nearest) {
+    throw_unsupported(source,
+                      fmt::format("\"resample\": {} is not supported for this processor; nearest, bilinear "
+                                  "and bicubic are",
+                                  to_string(filter)));
+  }
+}
+
 }  // namespace
 
 PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_view name,
@@ -306,9 +326,11 @@ PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_vi
   config.transparency = read_flag(file, "do_convert_rgb", defaults.convert_rgb, source)
                             ? Transparency::colour_key_on_white
                             : Transparency::drop;
+  config.arithmetic = defaults.arithmetic;
   read_resize(file, defaults, source, config);
   read_crop(file, defaults, source, config);
   read_values(file, defaults, source, config);
+  if (config.arithmetic == RecipeArithmetic::tensors) check_tensor_recipe(config, source);
   if (find_bool(file, "do_pad", source).value_or(false))
     throw_unsupported(source, "\"do_pad\" is not supported");
   return config;

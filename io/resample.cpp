@@ -7,85 +7,15 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <numbers>
 
+#include "io/resample_filter.hpp"
 #include "io/resample_kernels.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
 namespace {
 
-// ---------------------------------------------------------------------------------------------- filters
-
-double sinc(double x) {
-  if (x == 0.0) return 1.0;
-  x *= std::numbers::pi;
-  return std::sin(x) / x;
-}
-
-double lanczos3(double x) {
-  return -3.0 <= x && x < 3.0 ? sinc(x) * sinc(x / 3.0) : 0.0;
-}
-
-double triangle(double x) {
-  return std::max(0.0, 1.0 - std::abs(x));
-}
-
-/// Keys (1981), doi:10.1109/TASSP.1981.1163711, with a = -0.5.
-double cubic(double x) {
-  constexpr double a = -0.5;
-  x = std::abs(x);
-  if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
-  if (x < 2.0) return (((x - 5.0) * x + 8.0) * x - 4.0) * a;
-  return 0.0;
-}
-
-double rectangle(double x) {
-  return -0.5 < x && x <= 0.5 ? 1.0 : 0.0;
-}
-
-/// The constants are single precision, as Pillow's, and their sum is not 1: both show in the last bit of
-/// weights.
-double hamming(double x) {
-  x = std::abs(x);
-  if (x == 0.0) return 1.0;
-  return x < 1.0 ? sinc(x) * (0.54F + 0.46F * std::cos(std::numbers::pi * x)) : 0.0;
-}
-
-struct Filter {
-  double (*value)(double);
-  double support;  ///< half of its width, in output pixels when shrinking, in input pixels when enlarging
-};
-
-Filter filter_of(Interpolation interpolation) {
-  switch (interpolation) {
-    case Interpolation::lanczos:
-      return {lanczos3, 3.0};
-    case Interpolation::bilinear:
-      return {triangle, 1.0};
-    case Interpolation::bicubic:
-      return {cubic, 2.0};
-    case Interpolation::box:
-      return {rectangle, 0.5};
-    case Interpolation::hamming:
-      return {hamming, 1.0};
-    case Interpolation::nearest:
-      break;
-  }
-  throw Error(ErrorCode::internal, "resample: a filter without weights");
-}
-
 // ---------------------------------------------------------------------------------------------- weights
-
-/// One axis of a resize: `outputs` positions from `begin` on of the `target` that `source` becomes.
-struct Axis {
-  std::int64_t source = 0;
-  std::int64_t target = 0;
-  std::int64_t begin = 0;
-  std::int64_t outputs = 0;
-
-  bool unchanged() const { return source == target; }
-};
 
 /// Rounded half away from zero, as Pillow does.
 std::int32_t to_fixed_point(double weight) {
@@ -93,45 +23,29 @@ std::int32_t to_fixed_point(double weight) {
   return static_cast<std::int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
-/// Weights in double precision, normalised to a sum of 1, then in fixed point. The order of the operations is
-/// Pillow's: another one rounds differently.
+/// Weights in fixed point.
 TapTable make_taps(const Axis& axis, const Filter& filter) {
-  const double scale = static_cast<double>(axis.source) / static_cast<double>(axis.target);
-  const double stretch = std::max(scale, 1.0);  // antialias only when shrinking
-  const double support = filter.support * stretch;
-  const double inverse = 1.0 / stretch;
-
+  const FilterWeights weights(axis, filter);
   TapTable taps;
-  const std::int64_t most = std::min(static_cast<std::int64_t>(std::ceil(support)) * 2 + 1, axis.source);
-  taps.stride = (most + TapTable::kGroup - 1) / TapTable::kGroup * TapTable::kGroup;
+  taps.stride = (weights.most() + TapTable::kGroup - 1) / TapTable::kGroup * TapTable::kGroup;
   const auto stored = static_cast<std::size_t>(axis.outputs * taps.stride);
   taps.weights.resize(stored);
   taps.high.resize(stored);
   taps.low.resize(stored);
   taps.first.reserve(static_cast<std::size_t>(axis.outputs));
   taps.count.reserve(static_cast<std::size_t>(axis.outputs));
-  std::vector<double> weights(static_cast<std::size_t>(most));
-
+  FilterWeights::Output output;
   for (std::int64_t i = 0; i < axis.outputs; ++i) {
-    const double center = (static_cast<double>(axis.begin + i) + 0.5) * scale;
-    const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5), 0);
-    const auto end = std::min(static_cast<std::int64_t>(center + support + 0.5), axis.source);
-    const auto count = static_cast<std::size_t>(end - first);
-    double sum = 0.0;
-    for (std::size_t k = 0; k < count; ++k) {
-      weights[k] =
-          filter.value((static_cast<double>(first + static_cast<std::int64_t>(k)) - center + 0.5) * inverse);
-      sum += weights[k];
-    }
+    weights.compute(i, output);
     const auto row = static_cast<std::size_t>(i * taps.stride);
-    for (std::size_t k = 0; k < count; ++k) {
-      const std::int32_t weight = to_fixed_point(sum != 0.0 ? weights[k] / sum : weights[k]);
+    for (std::size_t k = 0; k < output.weight.size(); ++k) {
+      const std::int32_t weight = to_fixed_point(output.weight[k]);
       taps.weights[row + k] = weight;
       taps.high[row + k] = static_cast<std::int16_t>(weight >> TapTable::kLowBits);
       taps.low[row + k] = static_cast<std::int16_t>(weight & ((1 << TapTable::kLowBits) - 1));
     }
-    taps.first.push_back(first);
-    taps.count.push_back(end - first);
+    taps.first.push_back(output.first);
+    taps.count.push_back(std::ssize(output.weight));
   }
   return taps;
 }
