@@ -89,6 +89,53 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"mlp_0", [](auto& c) { c.mlp_size = 0; }, {"intermediate_size", "0"}},
         Refusal{"registers_negative", [](auto& c) { c.num_registers = -1; }, {"registers", "-1"}},
         Refusal{"cls_without_it", [](auto& c) { c.class_token = false; }, {"pooling cls", "class token"}},
+        Refusal{"parallel_and_gated",
+                [](auto& c) {
+                  c.block = BlockForm::parallel;
+                  c.mlp = Mlp::gated;
+                },
+                {"block parallel", "plain MLP"}},
+        Refusal{"parallel_with_inner_norms",
+                [](auto& c) {
+                  c.block = BlockForm::parallel_fused;
+                  c.attn_norm = true;
+                },
+                {"block parallel_fused", "no norms"}},
+        Refusal{"post_norm_and_layer_scale",
+                [](auto& c) {
+                  c.block = BlockForm::post_norm;
+                  c.layer_scale = true;
+                },
+                {"block post_norm", "layer_scale"}},
+        Refusal{"twin_and_relative",
+                [](auto& c) {
+                  c.block = BlockForm::twin;
+                  c.relative_positions = RelativePositions::shared;
+                },
+                {"block twin", "relative positions"}},
+        Refusal{"mlp_layer_scale_of_none", [](auto& c) { c.mlp_layer_scale = false; }, {"mlp_layer_scale"}},
+        Refusal{"differential_of_odd_heads",
+                [](auto& c) {
+                  c.num_heads = 256;
+                  c.attention = AttentionForm::differential;
+                },
+                {"attention differential", "even"}},
+        Refusal{"differential_and_rotary",
+                [](auto& c) {
+                  c.rotary = RotaryEmbedding::mixed;
+                  c.attention = AttentionForm::differential;
+                },
+                {"attention differential", "rotary"}},
+        Refusal{"kv_heads_5", [](auto& c) { c.num_kv_heads = 5; }, {"num_kv_heads 5", "multiple"}},
+        Refusal{"kv_heads_more", [](auto& c) { c.num_kv_heads = 24; }, {"num_kv_heads", "24"}},
+        Refusal{"kv_heads_without_key_bias",
+                [](auto& c) {
+                  c.num_kv_heads = 4;
+                  c.key_bias = false;
+                },
+                {"num_kv_heads 4", "key_bias"}},
+        Refusal{"ungrouped_blocks_13", [](auto& c) { c.ungrouped_blocks = 13; }, {"ungrouped_blocks", "13"}},
+        Refusal{"pool_heads_5", [](auto& c) { c.attn_pool_heads = 5; }, {"attn_pool_heads 5", "hidden_size"}},
         Refusal{"attention_pooling_of_gated",
                 [](auto& c) {
                   c.pooling = Pooling::attention;

@@ -163,6 +163,56 @@ TEST(TensorTable, NamesThePartsOfOtherNetworks) {
   EXPECT_EQ(table["head_dist.weight"], (Shape{5, 12}));
 }
 
+TEST(TensorTable, SharedHeadsHaveTensorsOfTheirOwn) {
+  ModelConfig config = tiny();
+  config.num_layers = 3;
+  config.num_kv_heads = 1;
+  config.ungrouped_blocks = 1;
+  Weights weights = random_weights(config, 1);
+  std::map<std::string, Shape> table;
+  for_each_tensor(config, weights,
+                  [&](const TensorSpec& spec, const WeightView&) { table[spec.name] = spec.shape; });
+  EXPECT_EQ(table["blocks.0.attn.qkv.weight"], (Shape{36, 12}));
+  EXPECT_EQ(table["blocks.1.attn.q.bias"], (Shape{12}));
+  EXPECT_EQ(table["blocks.1.attn.kv.weight"], (Shape{8, 12}));
+  EXPECT_FALSE(table.contains("blocks.1.attn.qkv.weight"));
+
+  const BlockWeights& grouped = weights.blocks[1];
+  const LinearWeights qkv = ungrouped_qkv(config, grouped);
+  EXPECT_EQ(qkv.weight.shape, (Shape{36, 12}));
+  const Tensor rows = qkv.weight.to_tensor();
+  const Tensor kv = grouped.kv.weight.to_tensor();
+  for (std::int64_t row = 12; row < 36; ++row) {
+    const std::int64_t source = (row - 12) / 12 * 4 + row % 4;  // k, then v, of the one head
+    EXPECT_EQ(std::memcmp(rows.data() + row * 12, kv.data() + source * 12, 12 * sizeof(float)), 0) << row;
+  }
+  EXPECT_EQ(qkv.bias.to_tensor().shape(), (Shape{36}));
+  EXPECT_EQ(ungrouped_qkv(config, weights.blocks[0]).weight.parts.size(), 1U);
+}
+
+TEST(TensorTable, NamesThePartsOfOtherBlocks) {
+  ModelConfig config = tiny();
+  config.norm = NormKind::rms;
+  config.block = BlockForm::parallel_fused;
+  config.layer_scale = config.embed_norm = true;
+  std::map<std::string, Shape> table;
+  for (const TensorSpec& spec : tensor_table(config)) table[spec.name] = spec.shape;
+  EXPECT_EQ(table["patch_embed.norm.weight"], (Shape{12}));
+  EXPECT_FALSE(table.contains("patch_embed.norm.bias"));
+  EXPECT_EQ(table["blocks.0.out_proj.weight"], (Shape{12, 32}));
+  for (const char* name : {"attn.proj.weight", "mlp.fc2.weight", "norm2.weight", "ls2.gamma"})
+    EXPECT_FALSE(table.contains(std::string("blocks.0.") + name)) << name;
+
+  config = tiny();
+  config.block = BlockForm::twin;
+  config.attention = AttentionForm::differential;
+  table.clear();
+  for (const TensorSpec& spec : tensor_table(config)) table[spec.name] = spec.shape;
+  EXPECT_EQ(table["blocks.1.twin.mlp.fc2.weight"], (Shape{12, 20}));
+  EXPECT_EQ(table["blocks.1.twin.attn.lambda_q1"], (Shape{2}));
+  EXPECT_EQ(table["blocks.1.attn.sub_norm.weight"], (Shape{4}));
+}
+
 TEST(TensorTable, CountsTheParametersOfViTBase) {
   ModelConfig config;
   config.num_classes = 1000;

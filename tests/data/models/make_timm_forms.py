@@ -119,7 +119,7 @@ def write(out, name, architecture, extra, picture):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     height, width = picture or side
-    pixels = torch.randn((2, 3, height, width), generator=generator(name + "/pixels"))
+    pixels = torch.randn((3, 3, height, width), generator=generator(name + "/pixels"))
     again = model if name == "parallel_out_fused" else reloaded(folder, args, picture)
     got = stages(again, pixels)
     exact = stages(again.double(), pixels.double())
