@@ -52,8 +52,9 @@ struct Checkpoint {
   Weights weights;  ///< views into mapped files, which weights.storage keeps
 };
 
-/// Loads a folder (config.json with model.safetensors, or with model.safetensors.index.json and its shards),
-/// or a weights file with config.json beside it. Nothing of the weights is copied or converted.
+/// Loads a folder (config.json with model.safetensors, pytorch_model.bin, the index of either and its shards,
+/// or one weights file of another name), or a weights file with config.json beside it. Nothing of the weights
+/// is converted, and nothing copied but what is compressed, F64 or not contiguous in its file.
 ///
 /// Throws Error:
 ///   model_not_found    no such path, no config.json, no weights; says what is there instead
