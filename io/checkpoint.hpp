@@ -63,10 +63,11 @@ struct Checkpoint {
   Weights weights;  ///< views into mapped files, which weights.storage keeps
 };
 
-/// Loads a folder (config.json with model.safetensors, or with model.safetensors.index.json and its shards),
-/// or a weights file with config.json beside it. Without a config.json the network is the one that
-/// options.architecture names, or that the tensors' names and shapes leave no doubt about. Nothing of the
-/// weights is copied or converted where the file's layout is the network's.
+/// Loads a folder (config.json with model.safetensors, pytorch_model.bin, the index of either and its shards,
+/// or one weights file of another name), or a weights file with config.json beside it. Without a config.json
+/// the network is the one that options.architecture names, or that the tensors' names and shapes leave no
+/// doubt about. Of the weights nothing is copied but what is compressed, F64, or not laid out in its file as
+/// in the network.
 ///
 /// Throws Error:
 ///   model_not_found    no such path, no config.json, no weights; says what is there instead

@@ -59,6 +59,7 @@ TensorFileContent parse_tensor_file(std::span<const std::byte> file, std::string
 TensorFile::TensorFile(const std::filesystem::path& path, FileErrors errors)
     : file_(path, errors), content_(parse_tensor_file(file_.bytes(), path.string())) {
   for (const StoredTensor& tensor : content_.tensors) by_name_.emplace(tensor.name, &tensor);
+  if (!content_.owned.empty()) file_.release_pages();  // read once, to be copied
 }
 
 const StoredTensor* TensorFile::find(std::string_view name) const {

@@ -151,14 +151,16 @@ std::span<const std::byte> ZipArchive::in_place(std::string_view entry, const En
   if (at.size != at.packed)
     fail(entry, fmt::format("stored uncompressed, but of {} bytes {} are there", at.size, at.packed));
   if (at.size == 0) return {};
-  const OpenEntry open(zip_fopen_index(source_->archive.get(), at.index, 0));
-  char first = 0;
+  const OpenEntry open(zip_fopen_index(source_->archive.get(), at.index, ZIP_FL_COMPRESSED));  // no checksum
+  std::byte first{};
   if (!open || zip_fread(open.get(), &first, 1) != 1) {
     fail(entry, fmt::format("damaged ({})",
                             open ? zip_file_strerror(open.get()) : zip_strerror(source_->archive.get())));
   }
   const std::uint64_t begin = source_->file.last_read;
   if (at.size > file_.size() - begin) fail(entry, "it ends behind the end of the file");
+  if (file_[static_cast<std::size_t>(begin)] != first)
+    throw Error(ErrorCode::internal, fmt::format("{}: libzip read elsewhere than it said", name_));
   return file_.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(at.size));
 }
 

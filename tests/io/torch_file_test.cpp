@@ -4,15 +4,18 @@
 #include <zip.h>
 
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "tests/io/tensor_file_cases.hpp"
+#include "tests/io/torch_bytes.hpp"
 
 namespace vit::io {
 namespace {
 
 using namespace std::string_literals;
+using namespace torch_bytes;
 using test::TempFolder;
 
 TensorFileContent read(const std::string& name) {
@@ -172,38 +175,6 @@ std::string make_zip(const TempFolder& folder, const std::vector<ZipEntry>& entr
   return test::read_text(path);
 }
 
-std::string short_text(std::string_view text) {
-  return "U"s + static_cast<char>(text.size()) + std::string(text);
-}
-
-std::string number(std::int64_t value) {
-  std::string bytes(8, '\0');
-  std::memcpy(bytes.data(), &value, 8);
-  return "\x8a\x08" + bytes;
-}
-
-std::string storage(std::int64_t elements, const std::string& type = "FloatStorage",
-                    const std::string& view = "") {
-  return "(" + short_text("storage") + "ctorch\n" + type + "\n" + short_text("0") + short_text("cpu") +
-         number(elements) + view + "tQ";
-}
-
-std::string tuple(const std::vector<std::int64_t>& values) {
-  std::string bytes = "(";
-  for (const std::int64_t value : values) bytes += number(value);
-  return bytes + "t";
-}
-
-std::string rebuild(const std::string& stored, std::int64_t offset, const std::vector<std::int64_t>& shape,
-                    const std::vector<std::int64_t>& strides) {
-  return "ctorch._utils\n_rebuild_tensor_v2\n(" + stored + number(offset) + tuple(shape) + tuple(strides) +
-         "\x89NtR";
-}
-
-std::string state_dict(const std::string& tensor) {
-  return "\x80\2}" + short_text("x") + tensor + "s.";
-}
-
 std::string archive(const TempFolder& folder, const std::string& pickle, const std::string& data,
                     zip_int32_t method = ZIP_CM_STORE) {
   return make_zip(folder, {{"a/data.pkl", pickle, method}, {"a/data/0", data, method}});
@@ -327,18 +298,6 @@ TEST(TorchFile, ChecksTheArchive) {
 
 // ------------------------------------------------------------------------------------------------ the old
 // format
-
-const std::string kMagic = "\x80\2\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."s;
-const std::string kProtocol = "\x80\2M\xE9\3."s;
-const std::string kMachine = "\x80\2}U\x0dlittle_endian\x88s."s;
-
-std::string legacy(const std::string& object, const std::string& keys, const std::string& data) {
-  return kMagic + kProtocol + kMachine + object + keys + data;
-}
-
-std::string count(std::int64_t value) {
-  return number(value).substr(2);
-}
 
 TEST(TorchFile, ReadsViewsOfTheOldFormat) {
   const std::string view = "(U\1v" + number(2) + number(3) + "t";
