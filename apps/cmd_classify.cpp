@@ -46,10 +46,11 @@ std::vector<io::Input> next_group(io::InputSource& inputs, std::int64_t batch, i
   return group;
 }
 
-Row to_row(const io::Answer& answer, const io::Labels& labels, float threshold) {
+Row to_row(const io::Answer& answer, const io::Labels& labels, std::optional<float> threshold) {
   Row row{answer.input, {}, answer.error};
   for (const Prediction& p : answer.predictions) {
-    if (p.score >= threshold) row.predictions.push_back({p.index, labels.name(p.index), p.score});
+    if (!threshold || p.score >= *threshold)
+      row.predictions.push_back({p.index, labels.name(p.index), p.score});
   }
   return row;
 }

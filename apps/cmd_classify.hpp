@@ -16,7 +16,7 @@ struct ClassifyOptions {
   std::string format = "text";
   std::string output;
   std::int64_t top_k = 5;
-  float threshold = 0;
+  std::optional<float> threshold;
   std::int64_t batch = 8;
 };
 

@@ -50,8 +50,11 @@ Labels make_labels(const ConfigReader& config, const FamilyConfig& result, std::
   return {classes, names};
 }
 
-/// As the image-classification pipeline of transformers chooses.
-ScoreFunction choose_score_function(const std::string& problem_type, std::int64_t classes) {
+/// As the image-classification pipeline of transformers chooses for its own models; timm and torchvision know
+/// one function.
+ScoreFunction choose_score_function(std::string_view family, const std::string& problem_type,
+                                    std::int64_t classes) {
+  if (!family.starts_with("hf_")) return ScoreFunction::softmax;
   if (problem_type == "regression") return ScoreFunction::none;
   const bool each_by_itself = problem_type == "multi_label_classification" || classes == 1;
   return each_by_itself ? ScoreFunction::sigmoid : ScoreFunction::softmax;
@@ -96,6 +99,15 @@ std::string model_type_of(const std::optional<Json>& config) {
 PreprocessConfig read_processor(const std::filesystem::path& file, const std::optional<Json>& config) {
   const std::vector<std::byte> bytes = read_file(file, kMaxConfigBytes, kConfigErrors);
   return parse_preprocessor_config(as_text(bytes), file.string(), model_type_of(config));
+}
+
+bool has_weights(const std::filesystem::path& path) {
+  try {
+    locate_model(path);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 /// What the files of a folder say, or the JSON file that is named itself; nothing where none does.
@@ -179,7 +191,7 @@ void describe_model(const ModelSource& source, FamilyConfig result, CheckpointIn
   info.notes.insert(info.notes.end(), result.notes.begin(), result.notes.end());
   info.labels = make_labels(config, result, info.notes);
   info.problem_type = config.find_text("problem_type").value_or("");
-  info.score_function = choose_score_function(info.problem_type, result.model.num_classes);
+  info.score_function = choose_score_function(info.family, info.problem_type, result.model.num_classes);
   info.resolved = config.resolved();
 }
 
@@ -244,6 +256,7 @@ PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const
       return options.image_size ? resized(*recipe, *options.image_size) : *recipe;
   }
   // What is left depends on the network.
+  if (!path.empty() && !has_weights(path)) fail_without_recipe(model_folder(path));
   const CheckpointInfo info =
       path.empty() ? describe_architecture(options.architecture) : load_checkpoint(path, options).info;
   if (!info.recipe) throw *info.recipe_error;

@@ -52,12 +52,14 @@ NameTable names() {
         {"{block}relative_position_bias.relative_position_bias_table"}});
   rule("rel_pos_bias.relative_position_bias_table",
        {{"{base}encoder.relative_position_bias.relative_position_bias_table"},
-        {"{base}relative_position_bias.relative_position_bias_table"}});
+        {"{base}relative_position_bias.relative_position_bias_table"},
+        {"{base}shared_position_bias.relative_position_bias_table"}});
   rule("blocks.*.ls1.gamma", {{"{block}lambda_1"}});
   rule("blocks.*.ls2.gamma", {{"{block}lambda_2"}});
   rule("fc_norm", {{"{base}pooler.layernorm"}});
   table.ignored = {"embeddings.mask_token", "embeddings.position_ids"};
-  table.network.insert(table.network.end(), {"pooler.", "relative_position_bias."});
+  table.ignored_endings = {".relative_position_index"};  // a constant that old files hold
+  table.network.insert(table.network.end(), {"pooler.", "relative_position_bias.", "shared_position_bias."});
   return table;
 }
 

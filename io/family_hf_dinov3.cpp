@@ -1,6 +1,4 @@
 // DINOv3ViTModel, as transformers writes it (models/dinov3_vit). There is no classifier of that name.
-#include <fmt/format.h>
-
 #include "io/family.hpp"
 #include "io/hf_common.hpp"
 #include "vit/error.hpp"
@@ -8,45 +6,19 @@
 namespace vit::io {
 namespace {
 
-/// q and v have a bias and k has none, as all released weights; or all or none of them.
-void read_biases(ConfigReader& config, ModelConfig& model) {
-  const bool query = config.boolean("query_bias", true);
-  const bool key = config.boolean("key_bias", false);
-  const bool value = config.boolean("value_bias", true);
-  if (query != value || (key && !query)) {
-    config.fail(
-        ErrorCode::model_unsupported,
-        fmt::format("\"query_bias\" {}, \"key_bias\" {} and \"value_bias\" {} are not supported together; "
-                    "q and v, all or none may have one",
-                    query, key, value));
-  }
-  model.qkv_bias = query;
-  model.key_bias = key || !query;
-  for (const char* name : {"proj_bias", "mlp_bias"}) {
-    if (!config.boolean(name, true))
-      config.fail(ErrorCode::model_unsupported, fmt::format("\"{}\": false is not supported", name));
-  }
-}
+/// Which layers have a bias; each can be chosen by itself.
+struct Biases {
+  bool query = true, key = false, value = true, proj = true, mlp = true;
+};
 
-FamilyConfig read_config(ConfigReader& config, const WeightFiles&) {
-  config.set_defaults_source("DINOv3ViTConfig");
-  FamilyConfig result;
-  ModelConfig& model = result.model;
-  read_hf_encoder(
-      config, {.patch_size = {16, 16}, .layer_norm_eps = 1e-5, .hidden_size = 384, .num_heads = 6}, model);
-  model.mlp_size = config.integer("intermediate_size", 1536);
-  read_biases(config, model);
-  if (config.boolean("use_gated_mlp", false)) model.mlp = Mlp::gated;
-  model.layer_scale = true;
-  model.num_registers = config.integer("num_register_tokens", 0);
-  model.position_embedding = PositionEmbedding::none;
-  model.rotary = RotaryEmbedding::centred;
-  model.rotary_layout = RotaryLayout::halves;
-  model.rotary_theta = config.number("rope_theta", 100);
-  model.pooling = Pooling::cls;
-  const std::vector<std::string> architectures = config.texts("architectures");
-  if (!architectures.empty()) result.architecture = architectures.front();
-  return result;
+Biases read_biases(ConfigReader& config) {
+  Biases biases;
+  biases.query = config.boolean("query_bias", biases.query);
+  biases.key = config.boolean("key_bias", biases.key);
+  biases.value = config.boolean("value_bias", biases.value);
+  biases.proj = config.boolean("proj_bias", biases.proj);
+  biases.mlp = config.boolean("mlp_bias", biases.mlp);
+  return biases;
 }
 
 NameTable names() {
@@ -76,21 +48,49 @@ NameTable names() {
   };
 }
 
-const NameTable& gated_names() {
-  static const NameTable table = [] {
-    NameTable gated = names();
-    for (NameRule& rule : gated.rules) {
-      if (rule.canonical == "blocks.*.mlp.fc1")
-        rule.spellings = {{"{block}mlp.gate_proj", "{block}mlp.up_proj"}};
-    }
-    return gated;
-  }();
+/// Biases that only some of the layers have are zeros in the others.
+NameTable names_for(const Biases& biases, bool gated) {
+  NameTable table = names();
+  const auto either = [](bool there, std::string_view name) { return there ? name : std::string_view(); };
+  for (NameRule& rule : table.rules) {
+    if (rule.canonical == "blocks.*.mlp.fc1" && gated)
+      rule.spellings = {{"{block}mlp.gate_proj", "{block}mlp.up_proj"}};
+    if (rule.canonical == "blocks.*.attn.q_bias" && !biases.query) rule.spellings = {{""}};
+    if (rule.canonical == "blocks.*.attn.v_bias" && !biases.value) rule.spellings = {{""}};
+  }
+  table.rules.push_back({"blocks.*.attn.qkv.bias",
+                         {{either(biases.query, "{block}attention.q_proj.bias"),
+                           either(biases.key, "{block}attention.k_proj.bias"),
+                           either(biases.value, "{block}attention.v_proj.bias")}}});
+  if (!biases.proj) table.rules.push_back({"blocks.*.attn.proj.bias", {{""}}});
+  if (biases.mlp) return table;
+  table.rules.push_back({"blocks.*.mlp.fc1.bias", {{""}}});
+  table.rules.push_back({"blocks.*.mlp.fc2.bias", {{""}}});
   return table;
 }
 
-FamilyConfig read_config_and_names(ConfigReader& config, const WeightFiles& files) {
-  FamilyConfig result = read_config(config, files);
-  if (result.model.mlp == Mlp::gated) result.names = gated_names();
+FamilyConfig read_config(ConfigReader& config, const WeightFiles&) {
+  config.set_defaults_source("DINOv3ViTConfig");
+  FamilyConfig result;
+  ModelConfig& model = result.model;
+  read_hf_encoder(
+      config, {.patch_size = {16, 16}, .layer_norm_eps = 1e-5, .hidden_size = 384, .num_heads = 6}, model);
+  model.mlp_size = config.integer("intermediate_size", 1536);
+  const Biases biases = read_biases(config);
+  model.qkv_bias = biases.query || biases.key || biases.value;
+  model.key_bias = biases.key || !model.qkv_bias;
+  model.proj_bias = biases.proj || biases.mlp;
+  if (config.boolean("use_gated_mlp", false)) model.mlp = Mlp::gated;
+  model.layer_scale = true;
+  model.num_registers = config.integer("num_register_tokens", 0);
+  model.position_embedding = PositionEmbedding::none;
+  model.rotary = RotaryEmbedding::centred;
+  model.rotary_layout = RotaryLayout::halves;
+  model.rotary_theta = config.number("rope_theta", 100);
+  model.pooling = Pooling::cls;
+  const std::vector<std::string> architectures = config.texts("architectures");
+  if (!architectures.empty()) result.architecture = architectures.front();
+  result.names = names_for(biases, model.mlp == Mlp::gated);
   return result;
 }
 
@@ -103,7 +103,7 @@ const Family& hf_dinov3_family() {
       .classifiers = {},
       .headless = {"DINOv3ViTModel", "DINOv3ViTBackbone"},
       .names = names(),
-      .read_config = read_config_and_names,
+      .read_config = read_config,
   };
   return family;
 }

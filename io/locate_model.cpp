@@ -101,8 +101,9 @@ bool has_ending(const std::string& name, const std::array<std::string_view, N>& 
                           folder.string(), *other));
   }
   if (other != names.end()) fail_other_format(folder / *other);
-  not_found(fmt::format("{}: no weights in it, expected {}, {}, or one .pth or .npz file; found {}",
-                        folder.string(), kWeights, kIndex, list_of(names)));
+  not_found(fmt::format("{}: {}no weights in it, expected {}, {}, or one .pth or .npz file; found {}",
+                        folder.string(), is_there(folder / kConfig) ? "" : fmt::format("no {} and ", kConfig),
+                        kWeights, kIndex, list_of(names)));
 }
 
 /// The only file of weights, whatever it is called.

@@ -95,6 +95,10 @@ class Namer {
                                                                name.block, names_.block_end);
     std::vector<std::string> parts;
     for (const std::string_view part : r.spellings[choice.spelling]) {
+      if (part.empty()) {
+        parts.emplace_back();
+        continue;
+      }
       std::string full = replaced(replaced(part, "{block}", block), "{base}", base);
       if (!name.suffix.empty()) full += full.ends_with('_') ? name.suffix.substr(1) : name.suffix;
       parts.push_back(std::move(full));
@@ -194,8 +198,12 @@ class Mapper {
     for_each_choice(r, name, [&, &name = name](const Choice& choice) {
       const std::vector<std::string> parts = namer_.expand(r, name, choice);
       std::vector<const StoredTensor*> stored;
-      for (const std::string& part : parts) stored.push_back(files_.find(part));
-      if (std::find(stored.begin(), stored.end(), nullptr) != stored.end()) return false;
+      bool missing = false;
+      for (const std::string& part : parts) {
+        stored.push_back(part.empty() ? nullptr : files_.find(part));
+        missing = missing || (stored.back() == nullptr && !part.empty());
+      }
+      if (missing) return false;
       take(spec, r, stored, view);
       ++votes_[rule_name][choice];
       complete = true;
@@ -210,6 +218,10 @@ class Mapper {
     const Shape expected = stored_shape(spec, r, stored.size());
     view.shape = spec.shape;
     for (const StoredTensor* part : stored) {
+      if (part == nullptr) {
+        add_zeros(element_count(expected), view);
+        continue;
+      }
       if (!check(*part, r.layout, expected)) continue;
       if (r.layout == Layout::image_kernel) {
         converted_.push_back(from_image_kernel(*part));
@@ -222,6 +234,13 @@ class Mapper {
                             *part->float_dtype, (r.cut.to - r.cut.from) * share,
                             r.layout == Layout::kernel ? expected[1] : 0});
     }
+  }
+
+  void add_zeros(std::int64_t size, WeightView& view) {
+    auto zeros = std::make_shared<Tensor>(Shape{size});
+    std::fill_n(zeros->data(), size, 0.0F);
+    view.parts.push_back({reinterpret_cast<const std::byte*>(zeros->data()), DType::f32, size});
+    converted_.push_back(std::move(zeros));
   }
 
   bool check(const StoredTensor& part, Layout layout, const Shape& expected) {
@@ -250,8 +269,9 @@ class Mapper {
     std::ptrdiff_t most = 0;
     for_each_choice(r, name, [&, &name = name](const Choice& choice) {
       const std::vector<std::string> parts = namer_.expand(r, name, choice);
-      const auto present = std::count_if(
-          parts.begin(), parts.end(), [&](const std::string& part) { return files_.find(part) != nullptr; });
+      const auto present = std::count_if(parts.begin(), parts.end(), [&](const std::string& part) {
+        return !part.empty() && files_.find(part) != nullptr;
+      });
       if (present > most) {
         most = present;
         best = choice;
@@ -259,6 +279,7 @@ class Mapper {
       return false;
     });
     for (const std::string& part : namer_.expand(r, name, best)) {
+      if (part.empty()) continue;
       if (files_.find(part) == nullptr) {
         add_once(report_.missing, files_.wrapper() + part);
       } else {
@@ -307,7 +328,8 @@ class Mapper {
     }
     const auto begins = [&](std::string_view prefix) { return rest.starts_with(prefix); };
     const auto ends = [&](std::string_view ending) { return rest.ends_with(ending); };
-    if (std::any_of(names_.ignored.begin(), names_.ignored.end(), begins) ||
+    const bool no_numbers = element_count(files_.tensors().find(name)->second.tensor->shape) == 0;
+    if (no_numbers || std::any_of(names_.ignored.begin(), names_.ignored.end(), begins) ||
         std::any_of(names_.ignored_endings.begin(), names_.ignored_endings.end(), ends)) {
       mapping.ignored.push_back(name);
     } else if (in_network || std::any_of(names_.network.begin(), names_.network.end(), begins)) {
@@ -347,7 +369,8 @@ std::vector<TensorSpec> file_tensors(const NameTable& names, const ModelConfig& 
     const auto [name, rule] = namer.find(spec.name);
     const std::vector<std::string> parts = namer.expand(*rule, name, {});
     for (const std::string& part : parts) {
-      if (listed.insert(part).second) tensors.push_back({part, stored_shape(spec, *rule, parts.size())});
+      if (!part.empty() && listed.insert(part).second)
+        tensors.push_back({part, stored_shape(spec, *rule, parts.size())});
     }
   });
   return tensors;

@@ -15,7 +15,8 @@
 
 namespace vit::io {
 
-/// One way to spell a tensor: the parts that it consists of along its first axis; most have one.
+/// One way to spell a tensor: the parts that it consists of along its first axis; most have one. A part
+/// without a name is zeros: a bias that the file's network does without.
 using Spelling = std::vector<std::string_view>;
 
 /// Rows [from, to) of `of` equal shares of a file's tensor.

@@ -9,6 +9,7 @@
 
 #include "io/family.hpp"
 #include "io/timm_architectures.hpp"
+#include "io/timm_common.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
@@ -77,6 +78,7 @@ Json named_config(std::string_view name) {
               {"preset", parse_json_object(row.preset.empty() ? family->preset : row.preset, row.name)}};
     }
   }
+  name = current_timm_name(name);
   const std::size_t dot = name.find('.');
   const std::string_view plain = name.substr(0, dot);
   const std::string_view tag = dot == std::string_view::npos ? "" : name.substr(dot + 1);

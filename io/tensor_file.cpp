@@ -10,6 +10,7 @@
 #include "io/npz_file.hpp"
 #include "io/quote_name.hpp"
 #include "io/safetensors.hpp"
+#include "io/strided_tensor.hpp"
 #include "io/torch_file.hpp"
 #include "io/zip_archive.hpp"
 
@@ -25,7 +26,19 @@ bool looks_like_safetensors(std::span<const std::byte> file) {
 }
 
 TensorFileContent read_safetensors(std::span<const std::byte> file, std::string_view name) {
-  return {parse_safetensors(file, name, ErrorCode::weights_invalid).tensors, {}, {}};
+  TensorFileContent content{parse_safetensors(file, name, ErrorCode::weights_invalid).tensors, {}, {}};
+  OwnedBytes memory(file.size(), name);
+  for (StoredTensor& tensor : content.tensors) {
+    if (tensor.dtype != "F64" || element_count(tensor.shape) == 0) continue;
+    const StridedTensor wide{.name = tensor.name,
+                             .type = element_type("F64"),
+                             .shape = tensor.shape,
+                             .strides = row_major_strides(tensor.shape).value(),
+                             .storage = tensor.data};
+    tensor = to_stored(wide, name, memory);
+  }
+  content.owned = memory.take();
+  return content;
 }
 
 TensorFileContent read_zip(std::span<const std::byte> file, std::string_view name) {

@@ -714,6 +714,37 @@ constexpr std::array<TimmPretrained, 451> kPretrained{{
     {"vit_wee_patch16_reg1_gap_256", "sbb_in1k", R"({"crop_pct":0.95,"fixed_input_size":true,"input_size":[3,256,256],"mean":[0.5,0.5,0.5],"num_classes":1000,"std":[0.5,0.5,0.5]})"},
     {"vit_xsmall_patch16_clip_224", "tinyclip_yfcc15m", R"({"crop_pct":0.9,"fixed_input_size":true,"input_size":[3,224,224],"mean":[0.48145466,0.4578275,0.40821073],"num_classes":512,"std":[0.26862954,0.26130258,0.27577711]})"},
 }};
+
+constexpr std::array<TimmFormerName, 28> kFormerNames{{
+    {"deit3_base_patch16_224_in21ft1k", "deit3_base_patch16_224.fb_in22k_ft_in1k"},
+    {"deit3_base_patch16_384_in21ft1k", "deit3_base_patch16_384.fb_in22k_ft_in1k"},
+    {"deit3_huge_patch14_224_in21ft1k", "deit3_huge_patch14_224.fb_in22k_ft_in1k"},
+    {"deit3_large_patch16_224_in21ft1k", "deit3_large_patch16_224.fb_in22k_ft_in1k"},
+    {"deit3_large_patch16_384_in21ft1k", "deit3_large_patch16_384.fb_in22k_ft_in1k"},
+    {"deit3_medium_patch16_224_in21ft1k", "deit3_medium_patch16_224.fb_in22k_ft_in1k"},
+    {"deit3_small_patch16_224_in21ft1k", "deit3_small_patch16_224.fb_in22k_ft_in1k"},
+    {"deit3_small_patch16_384_in21ft1k", "deit3_small_patch16_384.fb_in22k_ft_in1k"},
+    {"vit_base_patch16_224_dino", "vit_base_patch16_224.dino"},
+    {"vit_base_patch16_224_in21k", "vit_base_patch16_224.augreg_in21k"},
+    {"vit_base_patch16_224_miil_in21k", "vit_base_patch16_224_miil.in21k"},
+    {"vit_base_patch16_224_sam", "vit_base_patch16_224.sam"},
+    {"vit_base_patch32_224_clip_laion2b", "vit_base_patch32_clip_224.laion2b"},
+    {"vit_base_patch32_224_in21k", "vit_base_patch32_224.augreg_in21k"},
+    {"vit_base_patch32_224_sam", "vit_base_patch32_224.sam"},
+    {"vit_base_patch8_224_dino", "vit_base_patch8_224.dino"},
+    {"vit_base_patch8_224_in21k", "vit_base_patch8_224.augreg_in21k"},
+    {"vit_giant_patch14_224_clip_laion2b", "vit_giant_patch14_clip_224.laion2b"},
+    {"vit_huge_patch14_224_clip_laion2b", "vit_huge_patch14_clip_224.laion2b"},
+    {"vit_huge_patch14_224_in21k", "vit_huge_patch14_224.orig_in21k"},
+    {"vit_large_patch14_224_clip_laion2b", "vit_large_patch14_clip_224.laion2b"},
+    {"vit_large_patch16_224_in21k", "vit_large_patch16_224.augreg_in21k"},
+    {"vit_large_patch32_224_in21k", "vit_large_patch32_224.orig_in21k"},
+    {"vit_small_patch16_224_dino", "vit_small_patch16_224.dino"},
+    {"vit_small_patch16_224_in21k", "vit_small_patch16_224.augreg_in21k"},
+    {"vit_small_patch32_224_in21k", "vit_small_patch32_224.augreg_in21k"},
+    {"vit_small_patch8_224_dino", "vit_small_patch8_224.dino"},
+    {"vit_tiny_patch16_224_in21k", "vit_tiny_patch16_224.augreg_in21k"},
+}};
 // clang-format on
 
 }  // namespace
@@ -724,6 +755,10 @@ std::span<const TimmArchitecture> timm_architectures() {
 
 std::span<const TimmPretrained> timm_pretrained() {
   return kPretrained;
+}
+
+std::span<const TimmFormerName> timm_former_names() {
+  return kFormerNames;
 }
 
 }  // namespace vit::io

@@ -20,6 +20,14 @@ struct TimmPretrained {
   std::string_view cfg;  ///< JSON object: of pretrained_cfg what differs from timm's defaults
 };
 
+/// What older configs call an architecture.
+struct TimmFormerName {
+  std::string_view name;     ///< "vit_tiny_patch16_224_in21k"
+  std::string_view current;  ///< with the tag of its weights: "vit_tiny_patch16_224.augreg_in21k"
+};
+
+std::span<const TimmFormerName> timm_former_names();
+
 /// Sorted by architecture, its default weights first. Every architecture has one at least.
 std::span<const TimmPretrained> timm_pretrained();
 

@@ -80,9 +80,15 @@ def main():
     print(f"constexpr std::array<TimmPretrained, {len(rows)}> kPretrained{{{{")
     for name, tag, cfg in rows:
         print(f'    {{"{name}", "{tag}", R"({json.dumps(cfg, sort_keys=True, separators=(",", ":"))})"}},')
+    print("}};\n")
+    former = {old: new for old, new in timm.models._registry._deprecated_models.items() if new and new.partition(".")[0] in names}
+    print(f"constexpr std::array<TimmFormerName, {len(former)}> kFormerNames{{{{")
+    for old, new in sorted(former.items()):
+        print(f'    {{"{old}", "{new}"}},')
     print("}};\n// clang-format on\n\n}  // namespace\n")
     print("std::span<const TimmArchitecture> timm_architectures() {\n  return kArchitectures;\n}\n\n"
-          "std::span<const TimmPretrained> timm_pretrained() {\n  return kPretrained;\n}\n\n}  // namespace vit::io")
+          "std::span<const TimmPretrained> timm_pretrained() {\n  return kPretrained;\n}\n\n"
+          "std::span<const TimmFormerName> timm_former_names() {\n  return kFormerNames;\n}\n\n}  // namespace vit::io")
 
 
 if __name__ == "__main__":

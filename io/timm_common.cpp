@@ -53,10 +53,18 @@ void fit_image_size(const WeightFiles& files, TimmArgs& args, ModelConfig& model
 
 }  // namespace
 
+std::string_view current_timm_name(std::string_view name) {
+  for (const TimmFormerName& former : timm_former_names()) {
+    if (former.name == name) return former.current;
+  }
+  return name;
+}
+
 const TimmArchitecture& find_timm_architecture(const ConfigReader& config) {
-  const std::string full = config.find_text("architecture").value_or("");
+  const std::string given = config.find_text("architecture").value_or("");
+  const std::string_view full = current_timm_name(given);
   const std::string_view name =  // "vit_base_patch16_224.augreg_in21k": a tag says whose weights
-      std::string_view(full).substr(0, full.find('.'));
+      full.substr(0, full.find('.'));
   const auto all = timm_architectures();
   const auto row = std::lower_bound(all.begin(), all.end(), name,
                                     [](const TimmArchitecture& a, std::string_view b) { return a.name < b; });

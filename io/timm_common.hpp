@@ -10,6 +10,9 @@
 
 namespace vit::io {
 
+/// The same, or what timm calls it today.
+std::string_view current_timm_name(std::string_view name);
+
 /// The row of the config's architecture, with or without a tag. Throws Error(model_unsupported).
 const TimmArchitecture& find_timm_architecture(const ConfigReader& config);
 

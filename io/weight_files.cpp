@@ -17,7 +17,8 @@ namespace {
 constexpr FileErrors kShardErrors{ErrorCode::model_not_found, ErrorCode::weights_invalid,
                                   ErrorCode::weights_invalid};
 constexpr std::size_t kMaxIndexBytes = std::size_t{16} << 20;
-constexpr std::array<std::string_view, 5> kWrappers{"module.", "_orig_mod.", "model.", "opt/target/", "params/"};
+constexpr std::array<std::string_view, 5> kWrappers{"module.", "_orig_mod.", "model.", "opt/target/",
+                                                    "params/"};
 
 /// Tensor -> shard. A shard is a bare name beside the index: an index never leads out of its folder.
 std::map<std::string, std::string> read_index(const std::filesystem::path& path) {

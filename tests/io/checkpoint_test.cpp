@@ -542,7 +542,7 @@ TEST(Checkpoint, SaysWhatIsNotThere) {
   const TempFolder folder;
   EXPECT_ERROR(load_checkpoint(folder / "nothing"), ErrorCode::model_not_found, "nothing", "no such");
   EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_not_found, folder.path().string(),
-               "config.json", "found nothing");
+               "config.json", "model.safetensors", "found nothing");
   folder.write("config.json", R"({"model_type":"vit"})");
   folder.write("README.md", "");
   EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_not_found, "model.safetensors",
@@ -564,8 +564,11 @@ TEST(Checkpoint, SaysWhatIsNotThere) {
   folder.write("model.onnx", "");
   EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_not_found, "model.onnx", "pass its path");
   const TempFolder bare;
-  EXPECT_ERROR(load_checkpoint(bare.write("model.safetensors", "")), ErrorCode::model_not_found,
-               "config.json");
+  EXPECT_ERROR(load_checkpoint(bare.write("model.safetensors", "")), ErrorCode::weights_invalid, "empty");
+  EditableModel unknown("hf_vit_base");
+  unknown.write(bare);
+  std::filesystem::remove(bare / "config.json");
+  EXPECT_ERROR(load_checkpoint(bare.path()), ErrorCode::model_not_found, "config.json", "--arch NAME");
 }
 
 TEST(Checkpoint, TakesTheUsualNameOrTheOnlyFile) {

@@ -178,12 +178,21 @@ TEST(HfDinov3, ReadsWhatHasABias) {
   model.config["key_bias"] = true;
   EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "2 missing: layer.0.attention.k_proj.bias");
   model.config["query_bias"] = false;
-  EXPECT_ERROR(load(model), ErrorCode::model_unsupported, "query_bias", "value_bias");
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "2 missing: layer.0.attention.k_proj.bias",
+               "no place for: layer.0.attention.q_proj.bias");
   model.config["key_bias"] = false;
   model.config["value_bias"] = false;
   EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "no place for: layer.0.attention.q_proj.bias");
   model.config["mlp_bias"] = false;
-  EXPECT_ERROR(load(model), ErrorCode::model_unsupported, "mlp_bias");
+  EXPECT_ERROR(load(model), ErrorCode::weights_invalid, "layer.0.mlp.down_proj.bias");
+  for (const char* layer :
+       {"attention.q_proj", "attention.v_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
+    for (const char* block : {"layer.0.", "layer.1."})
+      model.tensors.erase(block + std::string(layer) + ".bias");
+  }
+  const ModelConfig without = load(model).info.config;  // o_proj keeps its bias, the MLP's are zeros
+  EXPECT_FALSE(without.qkv_bias);
+  EXPECT_TRUE(without.proj_bias);
 }
 
 TEST(HfIjepa, HasNoClassToken) {

@@ -131,7 +131,7 @@ TEST(PreprocessorConfig, TakesTheClassOfTheModelWhereTheFileNamesNone) {
 }
 
 TEST(PreprocessorConfig, RefusesOtherClassesByName) {
-  for (const std::string_view name : {"ConvNextImageProcessor", "DINOv3ViTImageProcessorFast", "ViT",
+  for (const std::string_view name : {"ConvNextImageProcessor", "MobileViTImageProcessorFast", "ViT",
                                       "ViTProcessor", "Siglip2ImageProcessor", "", "ImageProcessor"}) {
     EXPECT_ERROR(defaults_of(name), ErrorCode::model_unsupported, std::string(name),
                  "preprocessor_config.json", "SiglipImageProcessor");
