@@ -5,6 +5,7 @@
 #include "apps/busy_wait.hpp"
 #include "apps/cmd_bench.hpp"
 #include "apps/cmd_classify.hpp"
+#include "apps/cmd_convert.hpp"
 #include "apps/cmd_export.hpp"
 #include "apps/cmd_info.hpp"
 #include "apps/cmd_preprocess.hpp"
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
   add_preprocess(app, result);
   add_run(app, result);
   add_export(app, result);
+  add_convert(app, result);
   add_info(app, result);
   add_verify(app, result);
   add_bench(app, result);

@@ -87,7 +87,14 @@ std::unique_ptr<RowFormat> make_row_format(std::string_view name) {
 }
 
 std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string json = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  // JSON allows them as they are, but many tools take them for the end of the line.
+  for (const auto& [character, escape] :
+       {std::pair("\u0085", "\\u0085"), std::pair("\u2028", "\\u2028"), std::pair("\u2029", "\\u2029")}) {
+    for (std::size_t at = json.find(character); at != std::string::npos; at = json.find(character, at))
+      json.replace(at, std::string_view(character).size(), escape);
+  }
+  return json;
 }
 
 std::string json_error_row(std::string_view input, const Error& error) {

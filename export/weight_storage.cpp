@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "vit/half.hpp"
+
 namespace vit::exporter {
 namespace {
 
@@ -40,23 +42,6 @@ float row_scale(const float* row, std::int64_t columns, float i8_max) {
 }
 
 }  // namespace
-
-std::uint16_t to_f16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);
-  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-  if (magnitude > 0x7F800000U) return static_cast<std::uint16_t>(sign | 0x7E00U);   // NaN
-  if (magnitude >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);  // rounds to 65536 or more
-  if (magnitude <
-      0x38800000U) {  // subnormal: adding 0.5 puts the unit of f16's subnormals, 2^-24, in the last bit
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3F000000U));
-  }
-  const std::uint32_t odd = (magnitude >> 13U) & 1U;
-  const std::uint32_t rounded =
-      magnitude - (112U << 23U) + 0xFFFU + odd;  // 112: the biases' difference, 127 − 15
-  return static_cast<std::uint16_t>(sign | (rounded >> 13U));
-}
 
 float largest_magnitude(const WeightView& view) {
   const Tensor values = view.to_tensor();

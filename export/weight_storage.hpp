@@ -46,9 +46,6 @@ struct StoredWeight {
   std::vector<std::int8_t> read_i8() const;
 };
 
-/// Nearest f16, ties to even; infinite beyond its range.
-std::uint16_t to_f16(float value);
-
 /// The largest magnitude; NaN or infinity if there is any.
 float largest_magnitude(const WeightView& view);
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "io/checkpoint_source.hpp"
 #include "io/family.hpp"
 #include "io/imagenet_labels.hpp"
 #include "io/json.hpp"
@@ -206,8 +207,10 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
   FamilyConfig result = source.family->read_config(source.config, *files);
   validate(result.model, source.config);
 
-  NameMapping mapping = map_weights(*files, result.names ? *result.names : source.family->names, result.model,
-                                    checkpoint.weights);
+  const NameTable names = result.names ? *result.names : source.family->names;
+  NameMapping mapping = map_weights(*files, names, result.model, checkpoint.weights);
+  checkpoint.source = std::make_shared<CheckpointSource>(
+      CheckpointSource{source.config.json(), source.family, names, std::move(mapping.choices), files});
   checkpoint.weights.storage =
       std::make_shared<std::pair<std::shared_ptr<WeightFiles>, decltype(mapping.converted)>>(
           files, std::move(mapping.converted));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,9 +59,13 @@ struct LoadOptions {
   std::filesystem::path labels = {};  ///< text file with a line for each class, in place of the model's names
 };
 
+struct CheckpointSource;
+
 struct Checkpoint {
   CheckpointInfo info;
   Weights weights;  ///< views into mapped files, which weights.storage keeps
+  /// What write_checkpoint keeps of the files (io/checkpoint_source.hpp); null for a model.onnx.
+  std::shared_ptr<const CheckpointSource> source = nullptr;
 };
 
 /// Loads a folder (config.json with model.safetensors, pytorch_model.bin, the index of either and its shards,

@@ -54,14 +54,7 @@ void add_once(std::vector<std::string>& list, std::string text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
 }
 
-/// Which combination of a NameTable's alternatives.
-struct Choice {
-  std::size_t base = 0;
-  std::size_t block = 0;
-  std::size_t spelling = 0;
-
-  auto operator<=>(const Choice&) const = default;
-};
+using Choice = NameChoice;
 
 /// What the tensors of a network are called by a family's table.
 class Namer {
@@ -172,6 +165,11 @@ class Mapper {
     report_.throw_if_bad(files_.name().string(), used_.size());
     for (const std::string& dtype : dtypes_)
       mapping.stored_dtype += (mapping.stored_dtype.empty() ? "" : ", ") + dtype;
+    for (const auto& [rule, votes] : votes_) {
+      mapping.choices[rule] = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
+                                return a.second < b.second;
+                              })->first;
+    }
     mapping.tensors = std::move(tensors_);
     mapping.converted = std::move(converted_);
     return mapping;
@@ -360,20 +358,55 @@ NameMapping map_weights(const WeightFiles& files, const NameTable& names, const 
   return mapper.finish();
 }
 
-std::vector<TensorSpec> file_tensors(const NameTable& names, const ModelConfig& config) {
+namespace {
+
+Choice choice_of(const NameChoices& choices, const std::string& rule) {
+  const auto at = choices.find(rule);
+  return at == choices.end() ? Choice{} : at->second;
+}
+
+}  // namespace
+
+std::vector<TensorSpec> file_tensors(const NameTable& names, const ModelConfig& config,
+                                     const NameChoices& choices) {
   const Namer namer(names);
   std::vector<TensorSpec> tensors;
   std::set<std::string> listed;  // several of the network's tensors may lie in one of the file's
   Weights none;
   for_each_tensor(config, none, [&](const TensorSpec& spec, WeightView&) {
     const auto [name, rule] = namer.find(spec.name);
-    const std::vector<std::string> parts = namer.expand(*rule, name, {});
+    const std::vector<std::string> parts = namer.expand(*rule, name, choice_of(choices, name.rule));
     for (const std::string& part : parts) {
       if (!part.empty() && listed.insert(part).second)
         tensors.push_back({part, stored_shape(spec, *rule, parts.size())});
     }
   });
   return tensors;
+}
+
+std::vector<FilePiece> file_pieces(const NameTable& names, const ModelConfig& config,
+                                   const NameChoices& choices, Weights& weights) {
+  const Namer namer(names);
+  std::map<std::string, std::size_t> index;
+  const std::vector<TensorSpec> tensors = file_tensors(names, config, choices);
+  for (std::size_t i = 0; i < tensors.size(); ++i) index[tensors[i].name] = i;
+  std::vector<FilePiece> pieces;
+  for_each_tensor(config, weights, [&](const TensorSpec& spec, WeightView& view) {
+    const auto [name, rule] = namer.find(spec.name);
+    if (rule->layout != Layout::as_is)
+      throw Error(ErrorCode::internal, fmt::format("{}: this layout is not written", spec.name));
+    const std::vector<std::string> parts = namer.expand(*rule, name, choice_of(choices, name.rule));
+    const auto count = static_cast<std::int64_t>(parts.size());
+    const std::int64_t rows = spec.shape.front() / count;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::string& part = parts[static_cast<std::size_t>(i)];
+      if (part.empty()) continue;
+      const std::size_t at = index.at(part);
+      const std::int64_t begin = element_count(tensors[at].shape) / rule->cut.of * rule->cut.from;
+      pieces.push_back({at, begin, count == 1 ? view : view.rows(i * rows, rows)});
+    }
+  });
+  return pieces;
 }
 
 }  // namespace vit::io

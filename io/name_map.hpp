@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -63,8 +65,21 @@ struct NameTable {
   std::vector<std::string_view> network;
 };
 
+/// Which combination of a NameTable's alternatives.
+struct NameChoice {
+  std::size_t base = 0;
+  std::size_t block = 0;
+  std::size_t spelling = 0;
+
+  auto operator<=>(const NameChoice&) const = default;
+};
+
+/// By NameRule::canonical.
+using NameChoices = std::map<std::string, NameChoice, std::less<>>;
+
 /// What became of a file's tensors.
 struct NameMapping {
+  NameChoices choices;  ///< how most tensors of each rule are called
   std::vector<std::string> ignored;
   std::vector<std::string> unmatched;                    ///< outside the network and unknown
   std::vector<TensorSpec> tensors;                       ///< of the network, as the file has them
@@ -78,8 +93,21 @@ struct NameMapping {
 NameMapping map_weights(const WeightFiles& files, const NameTable& names, const ModelConfig& config,
                         Weights& weights);
 
-/// The tensors that a file of this network has: in the first of every rule's spellings, in the network's
-/// order.
-std::vector<TensorSpec> file_tensors(const NameTable& names, const ModelConfig& config);
+/// The tensors that a file of this network has, in the network's order. Rules without a choice have the first
+/// of their spellings.
+std::vector<TensorSpec> file_tensors(const NameTable& names, const ModelConfig& config,
+                                     const NameChoices& choices = {});
+
+/// Where numbers of a network's tensor lie in a file.
+struct FilePiece {
+  std::size_t file_tensor = 0;  ///< index into file_tensors(names, config, choices)
+  std::int64_t begin = 0;       ///< element of that tensor
+  WeightView view;
+};
+
+/// All numbers of a network; what no piece covers is zero. Throws Error(internal) for layouts other than
+/// as_is.
+std::vector<FilePiece> file_pieces(const NameTable& names, const ModelConfig& config,
+                                   const NameChoices& choices, Weights& weights);
 
 }  // namespace vit::io

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "io/resample_filter.hpp"
@@ -11,26 +13,66 @@
 namespace vit::io {
 namespace {
 
-using Outputs = std::vector<FilterWeights::Output>;
+/// How the inputs [first, first + weight.size()) of an axis add up to one of its outputs.
+struct Taps {
+  std::int64_t first = 0;
+  std::vector<float> weight;
+};
 
-/// torch.nn.functional.interpolate(mode="nearest"): the ratio is single precision, positions are rounded
-/// down.
+using Outputs = std::vector<Taps>;
+
+// PyTorch computes the weights in single precision (aten/src/ATen/native/cpu/UpSampleKernel.cpp): in double,
+// where Pillow computes them, results are other ones by up to 7e-5.
+
+float triangle(float x) {
+  return x < 1.0F ? 1.0F - x : 0.0F;
+}
+
+/// Keys (1981), doi:10.1109/TASSP.1981.1163711, with a = -0.5.
+float cubic(float x) {
+  constexpr float a = -0.5F;
+  if (x < 1.0F) return ((a + 2.0F) * x - (a + 3.0F)) * x * x + 1.0F;
+  return x < 2.0F ? (((x - 5.0F) * x + 8.0F) * x - 4.0F) * a : 0.0F;
+}
+
+Outputs filtered_outputs(const Axis& axis, Interpolation filter) {
+  const bool linear = filter == Interpolation::bilinear;
+  const float scale = static_cast<float>(axis.source) / static_cast<float>(axis.target);
+  const float stretch = std::max(scale, 1.0F);  // antialias only when shrinking
+  const float support = (linear ? 1.0F : 2.0F) * stretch;
+  const float inverse = 1.0F / stretch;
+  Outputs outputs;
+  for (std::int64_t i = 0; i < axis.outputs; ++i) {
+    const float center = scale * (static_cast<float>(axis.begin + i) + 0.5F);
+    Taps taps{std::max<std::int64_t>(static_cast<std::int64_t>(center - support + 0.5F), 0), {}};
+    const auto end = std::min(static_cast<std::int64_t>(center + support + 0.5F), axis.source);
+    float sum = 0.0F;
+    for (std::int64_t at = taps.first; at < end; ++at) {
+      const float x = std::fabs((static_cast<float>(at) - center + 0.5F) * inverse);
+      taps.weight.push_back(linear ? triangle(x) : cubic(x));
+      sum += taps.weight.back();
+    }
+    if (sum != 0.0F) {
+      for (float& weight : taps.weight) weight /= sum;
+    }
+    outputs.push_back(std::move(taps));
+  }
+  return outputs;
+}
+
+/// torch.nn.functional.interpolate(mode="nearest-exact"): the input under the centre.
 Outputs nearest_outputs(const Axis& axis) {
   const float ratio = static_cast<float>(axis.source) / static_cast<float>(axis.target);
   Outputs outputs;
   for (std::int64_t i = 0; i < axis.outputs; ++i) {
-    const auto at = static_cast<std::int64_t>(static_cast<float>(axis.begin + i) * ratio);
-    outputs.push_back({std::min(at, axis.source - 1), {1.0}});
+    const auto at = static_cast<std::int64_t>((static_cast<float>(axis.begin + i) + 0.5F) * ratio);
+    outputs.push_back({std::min(at, axis.source - 1), {1.0F}});
   }
   return outputs;
 }
 
 Outputs outputs_of(const Axis& axis, Interpolation filter) {
-  if (filter == Interpolation::nearest) return nearest_outputs(axis);
-  const FilterWeights weights(axis, filter_of(filter));
-  Outputs outputs(static_cast<std::size_t>(axis.outputs));
-  for (std::int64_t i = 0; i < axis.outputs; ++i) weights.compute(i, outputs[static_cast<std::size_t>(i)]);
-  return outputs;
+  return filter == Interpolation::nearest ? nearest_outputs(axis) : filtered_outputs(axis, filter);
 }
 
 void check(const Image& image, Size2 size, Interpolation filter, const Region& region, std::size_t floats) {
@@ -54,12 +96,12 @@ void check(const Image& image, Size2 size, Interpolation filter, const Region& r
 
 /// Rows of the picture -> rows as wide as the region, R G B interleaved.
 void resize_row(const std::uint8_t* row, float scale, const Outputs& columns, float* dst) {
-  for (const FilterWeights::Output& column : columns) {
+  for (const Taps& column : columns) {
     double sum[3] = {0, 0, 0};
     const std::uint8_t* pixel = row + 3 * column.first;
-    for (const double weight : column.weight) {
+    for (const float weight : column.weight) {
       for (int c = 0; c < 3; ++c)
-        sum[c] += weight * static_cast<double>(scale * static_cast<float>(*pixel++));
+        sum[c] += static_cast<double>(weight) * static_cast<double>(scale * static_cast<float>(*pixel++));
     }
     for (const double value : sum) *dst++ = static_cast<float>(value);
   }
@@ -83,11 +125,11 @@ void resize_float(const Image& image, float scale, Size2 size, Interpolation fil
   std::vector<double> sum(static_cast<std::size_t>(stride));
   const std::int64_t plane = region.height * region.width;
   for (std::int64_t y = 0; y < region.height; ++y) {
-    const FilterWeights::Output& row = rows[static_cast<std::size_t>(y)];
+    const Taps& row = rows[static_cast<std::size_t>(y)];
     std::fill(sum.begin(), sum.end(), 0.0);
     const float* source = narrow.data() + (row.first - first) * stride;
-    for (const double weight : row.weight) {
-      for (double& value : sum) value += weight * static_cast<double>(*source++);
+    for (const float weight : row.weight) {
+      for (double& value : sum) value += static_cast<double>(weight) * static_cast<double>(*source++);
     }
     for (std::int64_t x = 0; x < region.width; ++x) {
       for (std::int64_t c = 0; c < 3; ++c)

@@ -9,6 +9,7 @@
 
 #include "io/json.hpp"
 #include "vit/error.hpp"
+#include "vit/half.hpp"
 
 namespace vit::io {
 namespace {
@@ -19,6 +20,11 @@ constexpr std::uint64_t kAlignment = 8;  // of the data, as the reference writes
 /// Elements of a row of a growing tensor.
 std::int64_t row_size(const Shape& shape) {
   return element_count(std::span(shape).subspan(1));
+}
+
+/// As safetensors calls it.
+std::string_view name_of(DType dtype) {
+  return dtype == DType::f32 ? "F32" : dtype == DType::f16 ? "F16" : "BF16";
 }
 
 bool grows(const Shape& shape) {
@@ -46,15 +52,15 @@ void check(const std::vector<TensorSpec>& tensors) {
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& target, std::vector<TensorSpec> tensors,
-                                     const SafetensorsMetadata& metadata)
-    : file_(target), metadata_(metadata) {
+                                     const SafetensorsMetadata& metadata, DType dtype)
+    : file_(target), metadata_(metadata), dtype_(dtype) {
   check(tensors);
   std::uint64_t begin = 0;
   for (TensorSpec& tensor : tensors) {
     const std::uint64_t size =
         grows(tensor.shape) ? 0 : static_cast<std::uint64_t>(element_count(tensor.shape));
     regions_.push_back({std::move(tensor), begin, 0});
-    begin += size * sizeof(float);
+    begin += size * size_of(dtype_);
   }
   const std::uint64_t reserved = header(true).size();
   data_offset_ = kLengthBytes + (reserved + kAlignment - 1) / kAlignment * kAlignment;
@@ -74,7 +80,12 @@ void SafetensorsWriter::write(std::string_view name, std::span<const float> valu
     misuse(name, fmt::format("{} values are more than the shape {} has", to.written + values.size(),
                              to_string(to.spec.shape)));
   }
-  file_.write_at(data_offset_ + to.begin + to.written * sizeof(float), std::as_bytes(values));
+  const std::uint64_t at = data_offset_ + to.begin + to.written * size_of(dtype_);
+  if (dtype_ == DType::f32) {
+    file_.write_at(at, std::as_bytes(values));
+  } else {
+    file_.write_at(at, to_bytes(values, dtype_));
+  }
   to.written += values.size();
 }
 
@@ -84,15 +95,15 @@ std::string SafetensorsWriter::header(bool widest) const {
   if (!metadata_.empty()) root["__metadata__"] = metadata_;
   for (const Region& r : regions_) {
     Shape shape = r.spec.shape;
-    std::uint64_t end = r.begin + r.written * sizeof(float);
+    std::uint64_t end = r.begin + r.written * size_of(dtype_);
     if (grows(shape)) {
       const auto rows = static_cast<std::int64_t>(r.written) / std::max<std::int64_t>(row_size(shape), 1);
       shape.front() = widest ? std::numeric_limits<std::int64_t>::max() : rows;
       if (widest) end = std::numeric_limits<std::uint64_t>::max();
     } else {
-      end = r.begin + static_cast<std::uint64_t>(element_count(shape)) * sizeof(float);
+      end = r.begin + static_cast<std::uint64_t>(element_count(shape)) * size_of(dtype_);
     }
-    root[r.spec.name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {r.begin, end}}};
+    root[r.spec.name] = {{"dtype", name_of(dtype_)}, {"shape", shape}, {"data_offsets", {r.begin, end}}};
   }
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-// Writes safetensors files of f32 tensors, in one go or as the values come.
+// Writes safetensors files of f32 tensors, or of f32 values as f16 or bf16, in one go or as the values come.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +32,10 @@ class SafetensorsWriter {
   /// Throws Error: output_unwritable (at once, not after the work is done), invalid_argument (the same name
   /// twice, kGrowing elsewhere).
   SafetensorsWriter(const std::filesystem::path& target, std::vector<TensorSpec> tensors,
-                    const SafetensorsMetadata& metadata = {});
+                    const SafetensorsMetadata& metadata = {}, DType dtype = DType::f32);
 
-  /// Appends to a tensor's values, row-major. Throws Error: output_unwritable, invalid_argument (unknown
-  /// name, or more values than the shape has).
+  /// Appends to a tensor's values, row-major; they are rounded to the file's dtype. Throws Error:
+  /// output_unwritable, invalid_argument (unknown name, or more values than the shape has).
   void write(std::string_view name, std::span<const float> values);
 
   /// Writes the header and puts the file in place. Throws Error: output_unwritable, invalid_argument (a
@@ -55,6 +55,7 @@ class SafetensorsWriter {
   AtomicFile file_;
   std::vector<Region> regions_;
   SafetensorsMetadata metadata_;
+  DType dtype_;
   std::uint64_t data_offset_ = 0;  ///< byte within the file; known before the growing dimension is
 };
 

@@ -92,6 +92,7 @@ NameTable timm_names(const TimmNaming& naming) {
                   .network = {"cls_token", "dist_token", "reg_token", "pos_embed", "patch_embed.",
                               "norm_pre.", "rel_pos_bias.", "rope.", "blocks.", "norm.", "fc_norm.",
                               "attn_pool.", "head.", "head_dist."}};
+  table.ignored_endings = {".relative_position_index"};  // a constant that old files hold
   for (const std::string_view name :
        {"cls_token",      "dist_token",        "reg_token",
         "pos_embed",      "patch_embed.proj",  "patch_embed.norm",

@@ -1,6 +1,8 @@
 // Weights as the bytes of initializers, against their definitions.
 #include "export/weight_storage.hpp"
 
+#include "vit/half.hpp"
+
 #include <gtest/gtest.h>
 
 #include <bit>

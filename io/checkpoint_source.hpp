@@ -1,0 +1,21 @@
+// What a checkpoint was read from, for writing one like it. Internal.
+#pragma once
+
+#include <memory>
+
+#include "io/family.hpp"
+#include "io/json.hpp"
+#include "io/name_map.hpp"
+#include "io/weight_files.hpp"
+
+namespace vit::io {
+
+struct CheckpointSource {
+  Json config;  ///< config.json, or that of a named architecture; empty where the tensors alone said it
+  const Family* family = nullptr;
+  NameTable names;
+  NameChoices choices;
+  std::shared_ptr<const WeightFiles> files;
+};
+
+}  // namespace vit::io

@@ -1,0 +1,229 @@
+#include "io/checkpoint_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "io/checkpoint_source.hpp"
+#include "io/hf_config.hpp"
+#include "io/json.hpp"
+#include "io/model_metadata.hpp"
+#include "io/name_map.hpp"
+#include "io/safetensors_writer.hpp"
+#include "vit/error.hpp"
+#include "vit/file.hpp"
+
+namespace vit::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxRecipeBytes = std::size_t{16} << 20;
+
+/// What is going to be written.
+struct Plan {
+  Json config;
+  NameTable names;
+  NameChoices choices;
+  bool same_form = false;  ///< as the source: tensors that the network does not use go along
+  std::map<std::string, std::string> texts;  ///< other files
+  std::vector<std::string> notes;
+};
+
+std::string_view torch_name(DType dtype) {
+  return dtype == DType::f32 ? "float32" : dtype == DType::f16 ? "float16" : "bfloat16";
+}
+
+DType stored_dtype(const CheckpointInfo& info) {
+  return info.stored_dtype == "F16" ? DType::f16 : info.stored_dtype == "BF16" ? DType::bf16 : DType::f32;
+}
+
+bool is_timm(const CheckpointInfo& info) {
+  return info.family.starts_with("timm_");
+}
+
+/// timm's own loader takes the architecture without its tag, and no argument of ours.
+Json timm_config(const CheckpointInfo& info, Json config) {
+  const std::string full = config["architecture"].get<std::string>();
+  const std::size_t dot = full.find('.');
+  if (dot == std::string::npos) return config;
+  config["architecture"] = full.substr(0, dot);
+  if (config.contains("pretrained_cfg")) config["pretrained_cfg"]["tag"] = full.substr(dot + 1);
+  config["num_classes"] = info.config.num_classes;
+  config["model_args"]["img_size"] = {info.config.image_size.height, info.config.image_size.width};
+  return config;
+}
+
+/// The recipe's file as it lies beside the source, else one that says the same.
+void add_recipe(const CheckpointInfo& info, Plan& plan) {
+  const fs::path folder = fs::is_directory(info.path) ? info.path : info.path.parent_path();
+  for (const char* name : {"preprocessor_config.json", "processor_config.json"}) {
+    std::error_code ignored;
+    if (!plan.same_form || !fs::exists(folder / name, ignored)) continue;
+    plan.texts[name] =
+        as_text(read_file(folder / name, kMaxRecipeBytes, FileErrors::all(ErrorCode::config_invalid)));
+  }
+  if (!plan.texts.empty() || !info.recipe) return;
+  PreprocessConfig recipe = *info.recipe;
+  if (recipe.arithmetic == RecipeArithmetic::torchvision) {
+    recipe.arithmetic = RecipeArithmetic::transformers;
+    recipe.exif = Exif::apply;
+    plan.notes.emplace_back(
+        "transformers turns pictures upright and rounds the offsets of a crop otherwise: the tensors made of "
+        "some pictures differ from the source's by a pixel");
+  }
+  if (const auto text = to_preprocessor_config(recipe)) {
+    plan.texts["preprocessor_config.json"] = *text + "\n";
+  } else {
+    plan.notes.emplace_back("the picture recipe has no form in transformers and is left out");
+  }
+}
+
+Plan make_plan(const Checkpoint& checkpoint, const WriteOptions& options) {
+  const CheckpointInfo& info = checkpoint.info;
+  Plan plan;
+  const bool has_form = checkpoint.source != nullptr && !checkpoint.source->config.empty() &&
+                        checkpoint.source->family->architectures.empty();
+  if (has_form && (!is_timm(info) || !options.transformers)) {
+    plan.config = checkpoint.source->config;
+    plan.names = checkpoint.source->names;
+    plan.choices = checkpoint.source->choices;
+    plan.same_form = true;
+    if (is_timm(info)) {
+      plan.config = timm_config(info, std::move(plan.config));
+      return plan;
+    }
+  } else {
+    HfModel model = to_hf_model(info);
+    plan.config = std::move(model.config);
+    plan.names = std::move(model.names);
+    plan.choices = std::move(model.choices);
+  }
+  add_recipe(info, plan);
+  return plan;
+}
+
+/// Values of one tensor at a time.
+class TensorWriter {
+ public:
+  TensorWriter(const fs::path& path, std::vector<TensorSpec> tensors, DType dtype)
+      : path_(path), dtype_(dtype), writer_(path, std::move(tensors), {{"format", "pt"}}, dtype) {}
+
+  void write(const std::string& name, const Tensor& values) {
+    constexpr float kLargestF16 = 65504;
+    if (dtype_ == DType::f16) {
+      const auto values_of = values.elements();
+      const auto too_large = std::find_if(values_of.begin(), values_of.end(), [](float x) {
+        return std::isfinite(x) && std::fabs(x) > kLargestF16;
+      });
+      if (too_large != values_of.end()) {
+        throw Error(ErrorCode::weights_invalid,
+                    fmt::format("{}: {} holds {}, which is beyond f16's range; fp32 and bf16 can hold it",
+                                path_.string(), name, *too_large));
+      }
+    }
+    writer_.write(name, values.elements());
+  }
+
+  void finish() { writer_.finish(); }
+
+ private:
+  fs::path path_;
+  DType dtype_;
+  SafetensorsWriter writer_;
+};
+
+/// Tensors of the source that are numbers but no part of the network.
+std::vector<const StoredTensor*> unused_tensors(const Checkpoint& checkpoint) {
+  std::vector<const StoredTensor*> unused;
+  for (const auto* list : {&checkpoint.info.ignored, &checkpoint.info.unmatched}) {
+    for (const std::string& name : *list) {
+      const StoredTensor* tensor = checkpoint.source->files->tensors().find(name)->second.tensor;
+      if (tensor->float_dtype) unused.push_back(tensor);
+    }
+  }
+  return unused;
+}
+
+std::string without_wrapper(const Checkpoint& checkpoint, const std::string& name) {
+  return name.substr(checkpoint.source->files->wrapper().size());
+}
+
+std::int64_t write_weights(const Checkpoint& checkpoint, const Plan& plan, const fs::path& path,
+                           DType dtype) {
+  std::vector<TensorSpec> tensors = file_tensors(plan.names, checkpoint.info.config, plan.choices);
+  Weights weights = checkpoint.weights;  // views only
+  std::vector<FilePiece> pieces = file_pieces(plan.names, checkpoint.info.config, plan.choices, weights);
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const FilePiece& a, const FilePiece& b) { return a.file_tensor < b.file_tensor; });
+  const std::size_t network = tensors.size();
+  const std::vector<const StoredTensor*> unused =
+      plan.same_form ? unused_tensors(checkpoint) : std::vector<const StoredTensor*>();
+  for (const StoredTensor* tensor : unused)
+    tensors.push_back({without_wrapper(checkpoint, tensor->name), tensor->shape});
+
+  TensorWriter writer(path, tensors, dtype);
+  auto piece = pieces.begin();
+  for (std::size_t i = 0; i < network; ++i) {
+    Tensor values(tensors[i].shape);
+    std::fill_n(values.data(), values.size(), 0.0F);
+    for (; piece != pieces.end() && piece->file_tensor == i; ++piece)
+      piece->view.copy_to(values.data() + piece->begin);
+    writer.write(tensors[i].name, values);
+    if (weights.release_pages) weights.release_pages();
+  }
+  for (const StoredTensor* tensor : unused) {
+    const WeightView view{tensor->shape,
+                          {{tensor->data.data(), *tensor->float_dtype, element_count(tensor->shape)}}};
+    writer.write(without_wrapper(checkpoint, tensor->name), view.to_tensor());
+  }
+  writer.finish();
+  return std::ssize(tensors);
+}
+
+void refuse_existing(const fs::path& folder, const Plan& plan, const WriteOptions& options) {
+  std::vector<std::string> names{"model.safetensors", "config.json"};
+  for (const auto& [name, text] : plan.texts) names.push_back(name);
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    if (!options.overwrite && fs::exists(folder / name, ignored)) {
+      throw Error(ErrorCode::output_unwritable,
+                  fmt::format("{}: it exists already; --force replaces it", (folder / name).string()));
+    }
+  }
+}
+
+}  // namespace
+
+WriteReport write_checkpoint(const Checkpoint& checkpoint, const std::filesystem::path& folder,
+                             const WriteOptions& options) {
+  Plan plan = make_plan(checkpoint, options);
+  const DType dtype = options.dtype.value_or(stored_dtype(checkpoint.info));
+  plan.config[plan.config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = torch_name(dtype);
+  if (is_timm(checkpoint.info) && plan.same_form) plan.config.erase("dtype");  // timm's has no such key
+  refuse_existing(folder, plan, options);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw Error(ErrorCode::output_unwritable,
+                fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+  }
+  WriteReport report{.files = {folder / "model.safetensors", folder / "config.json"},
+                     .dtype = dtype,
+                     .notes = std::move(plan.notes)};
+  report.tensors = write_weights(checkpoint, plan, folder / "model.safetensors", dtype);
+  for (const auto& [name, text] : plan.texts) {
+    write_file_atomically(folder / name, text);
+    report.files.push_back(folder / name);
+  }
+  // Last: a folder without it is not taken for a model.
+  write_file_atomically(folder / "config.json",
+                        plan.config.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return report;
+}
+
+}  // namespace vit::io
