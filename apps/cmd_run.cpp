@@ -1,6 +1,7 @@
 #include "apps/cmd_run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +27,20 @@ struct Wanted {
   bool last_hidden_state = false;
   bool hidden_states = false;
   bool attentions = false;
+  bool pooler_output = false;
+  bool cls_logits = false;  ///< and what else the two heads of a distilled network have
+  bool distillation_logits = false;
+  bool features_distillation = false;
 };
+
+const std::vector<std::string> kOutputs{
+    "logits",        "features",   "last_hidden_state",   "hidden_states",        "attentions",
+    "pooler_output", "cls_logits", "distillation_logits", "features_distillation"};
+
+void need(bool there, std::string_view output, std::string_view what) {
+  if (there) return;
+  throw Error(ErrorCode::invalid_argument, fmt::format("--outputs {}: this model has no {}", output, what));
+}
 
 Wanted parse_outputs(const std::vector<std::string>& names, const ModelConfig& config) {
   Wanted wanted;
@@ -37,8 +51,21 @@ Wanted parse_outputs(const std::vector<std::string>& names, const ModelConfig& c
     (config.num_classes > 0 ? wanted.logits : wanted.features) = true;
     return wanted;
   }
-  wanted = {has("logits"), has("features"), has("last_hidden_state"), has("hidden_states"),
-            has("attentions")};
+  wanted = {has("logits"),
+            has("features"),
+            has("last_hidden_state"),
+            has("hidden_states"),
+            has("attentions"),
+            has("pooler_output"),
+            has("cls_logits"),
+            has("distillation_logits"),
+            has("features_distillation")};
+  need(!wanted.pooler_output || (config.pooler_size > 0 && config.num_classes == 0), "pooler_output",
+       "pooler");
+  const bool distilled = config.distillation == Distillation::head;
+  need(!wanted.cls_logits || distilled, "cls_logits", "second head for distillation");
+  need(!wanted.distillation_logits || distilled, "distillation_logits", "second head for distillation");
+  need(!wanted.features_distillation || distilled, "features_distillation", "second head for distillation");
   if (wanted.logits && config.num_classes == 0) {
     throw Error(ErrorCode::invalid_argument,
                 "--outputs logits: this model has no classification head; features, "
@@ -90,8 +117,23 @@ std::vector<TensorSpec> output_table(const Wanted& wanted, const ModelConfig& co
   if (wanted.features) {
     table.push_back({"features", {N, config.pooler_size > 0 ? config.pooler_size : config.feature_size()}});
   }
+  if (wanted.pooler_output) table.push_back({"pooler_output", {N, config.pooler_size}});
+  if (wanted.features_distillation) table.push_back({"features_distillation", {N, config.hidden_size}});
+  if (wanted.cls_logits) table.push_back({"cls_logits", {N, config.num_classes}});
+  if (wanted.distillation_logits) table.push_back({"distillation_logits", {N, config.num_classes}});
   if (wanted.logits) table.push_back({"logits", {N, config.num_classes}});
   return table;
+}
+
+/// What is no stage of its own.
+void write_heads(const Wanted& wanted, const Outputs& outputs, io::SafetensorsWriter& writer) {
+  const auto write = [&](bool is_wanted, std::string_view name, const ConstTensorView& values) {
+    if (is_wanted) writer.write(name, {values.data, static_cast<std::size_t>(values.size())});
+  };
+  write(wanted.pooler_output, "pooler_output", outputs.features);
+  write(wanted.features_distillation, "features_distillation", outputs.distillation_features);
+  write(wanted.cls_logits, "cls_logits", outputs.cls_logits);
+  write(wanted.distillation_logits, "distillation_logits", outputs.distillation_logits);
 }
 
 /// Writes each stage that was asked for as it comes by.
@@ -145,10 +187,10 @@ void add_run(CLI::App& app, int& result) {
   command.add_option("-o,--output", options->output, "safetensors file for the results")->required();
   command
       .add_option("--outputs", options->outputs,
-                  "comma-separated, of: logits, features, last_hidden_state, hidden_states, attentions "
-                  "(default: logits; features of a model without a head)")
+                  fmt::format("comma-separated, of: {} (default: logits; features of a model without a head)",
+                              fmt::join(kOutputs, ", ")))
       ->delimiter(',')
-      ->check(CLI::IsMember({"logits", "features", "last_hidden_state", "hidden_states", "attentions"}));
+      ->check(CLI::IsMember(kOutputs));
   command.add_option("--batch", options->batch, "most images that go through the network together")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -182,9 +224,10 @@ int run_run(const RunOptions& options) {
                                                                 .threads = options.common.threads,
                                                                 .attention_maps = wanted.attentions});
     }
-    session->forward(
+    const Outputs& outputs = session->forward(
         {pixel_values.data() + first * image_floats, {count, config.num_channels, image.height, image.width}},
         &stages);
+    write_heads(wanted, outputs, writer);
   }
   writer.finish();
   if (!stages.finite()) {

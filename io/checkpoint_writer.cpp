@@ -102,6 +102,10 @@ Plan make_plan(const Checkpoint& checkpoint, const WriteOptions& options) {
     plan.config = std::move(model.config);
     plan.names = std::move(model.names);
     plan.choices = std::move(model.choices);
+    plan.notes.emplace_back(
+        "for pictures of other sizes than the network's own, transformers resizes the position embeddings by "
+        "its "
+        "own rule");
   }
   add_recipe(info, plan);
   return plan;
