@@ -33,7 +33,7 @@ constexpr std::int64_t kMostCalibrationPictures = 256;
 
 /// Whole patches, of a size that the network takes.
 Size2 parse_image_size(const std::string& text, const ModelConfig& config) {
-  const Size2 image = apps::parse_image_size(text);
+  const Size2 image = parse_pixels("--image-size", text);
   const Size2 patch = config.patch_size;
   if (image.height % patch.height != 0 || image.width % patch.width != 0) {
     misuse(

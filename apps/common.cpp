@@ -88,6 +88,10 @@ void add_model_option(CLI::App& command, CommonOptions& options) {
       .add_option("--image-size", options.image_size,
                   "pixels, H or HxW; positions are interpolated (default: what the picture recipe gives)")
       ->check(not_empty);
+  command
+      .add_option("--patch-size", options.patch_size,
+                  "pixels of a patch, H or HxW: the patch embedding is resized (default: as trained)")
+      ->check(not_empty);
 }
 
 void add_label_option(CLI::App& command, CommonOptions& options) {
@@ -117,22 +121,22 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   return number;
 }
 
-Size2 parse_image_size(const std::string& text) {
+Size2 parse_pixels(std::string_view option, const std::string& text) {
   constexpr std::int64_t kMost = 1 << 16;
   const std::size_t x = text.find('x');
   const auto height = parse_number(std::string_view(text).substr(0, x));
   const auto width = x == std::string::npos ? height : parse_number(std::string_view(text).substr(x + 1));
   if (!height || !width || *height < 1 || *width < 1 || *height > kMost || *width > kMost) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("--image-size {}: expected pixels such as 224 or 224x160 (height x width)", text));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} {}: expected pixels such as 224 or 224x160 (height x width)", option, text));
   }
   return {*height, *width};
 }
 
 io::LoadOptions load_options(const CommonOptions& options) {
-  io::LoadOptions result{.architecture = options.architecture, .image_size = {}, .labels = options.labels};
-  if (!options.image_size.empty()) result.image_size = parse_image_size(options.image_size);
+  io::LoadOptions result{.architecture = options.architecture, .labels = options.labels};
+  if (!options.image_size.empty()) result.image_size = parse_pixels("--image-size", options.image_size);
+  if (!options.patch_size.empty()) result.patch_size = parse_pixels("--patch-size", options.patch_size);
   return result;
 }
 

@@ -34,6 +34,7 @@ struct CommonOptions {
   std::string model;         ///< as given; empty: the model that ships with Vitrine
   std::string architecture;  ///< --arch
   std::string image_size;    ///< --image-size, as given
+  std::string patch_size;    ///< --patch-size, as given
   std::string labels;        ///< --labels
   int threads = 0;           ///< 0: all cores that the process may use
   std::string precision = "fp32";
@@ -49,7 +50,7 @@ struct InputArguments {
 
 /// INPUT… and -r.
 void add_input_arguments(CLI::App& command, InputArguments& arguments);
-/// -m, --arch and --image-size.
+/// -m, --arch, --image-size and --patch-size.
 void add_model_option(CLI::App& command, CommonOptions& options);
 void add_label_option(CLI::App& command, CommonOptions& options);
 /// --precision fp32, the only one so far.
@@ -61,9 +62,9 @@ void add_verbosity_options(CLI::App& command, CommonOptions& options);
 std::optional<std::int64_t> parse_number(std::string_view text);
 
 /// "224" or "224x160", height first. Throws Error(invalid_argument) that names the option.
-Size2 parse_image_size(const std::string& text);
+Size2 parse_pixels(std::string_view option, const std::string& text);
 
-/// --arch, --image-size and --labels. Throws Error(invalid_argument).
+/// --arch, --image-size, --patch-size and --labels. Throws Error(invalid_argument).
 io::LoadOptions load_options(const CommonOptions& options);
 
 /// The path behind -m, or that of the shipped model. Throws Error(model_not_found) where that was not

@@ -21,6 +21,7 @@ namespace {
 /// The graph says what the network is; pictures may still have another size, and labels other words.
 void apply(const io::LoadOptions& options, io::CheckpointInfo& info) {
   if (!options.architecture.empty()) refuse_for_onnx("--arch");
+  if (options.patch_size) refuse_for_onnx("--patch-size");
   if (options.image_size) {
     info.config.validate_image(*options.image_size);
     if (info.recipe) info.recipe = io::resized(*info.recipe, *options.image_size);

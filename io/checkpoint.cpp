@@ -12,6 +12,7 @@
 #include "io/model_metadata.hpp"
 #include "io/model_source.hpp"
 #include "io/name_map.hpp"
+#include "io/patch_resize.hpp"
 #include "io/preset_recipe.hpp"
 #include "io/timm_recipe.hpp"
 #include "io/weight_files.hpp"
@@ -196,6 +197,29 @@ void describe_model(const ModelSource& source, FamilyConfig result, CheckpointIn
   info.resolved = config.resolved();
 }
 
+/// The same grid of patches, each of another size.
+void set_patch_size(Size2 patch, ModelConfig& model, Weights& weights, NameMapping& mapping,
+                    ModelSource& source) {
+  constexpr std::int64_t kMostPixels = 256;  // of a side; the pseudo-inverse's effort grows with its cube
+  if (patch.height < 1 || patch.width < 1 || patch.height > kMostPixels || patch.width > kMostPixels) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("a patch of {}x{} pixels: sides must be 1 to {}",
+                                                         patch.height, patch.width, kMostPixels));
+  }
+  if (patch == model.patch_size) return;
+  const Size2 grid = model.grid(model.image_size);
+  auto kernel = std::make_shared<const Tensor>(resize_patch_kernel(weights.patch_embed.weight, patch));
+  weights.patch_embed.weight = {
+      kernel->shape(), {{reinterpret_cast<const std::byte*>(kernel->data()), DType::f32, kernel->size()}}};
+  mapping.converted.push_back(std::move(kernel));
+  source.config.note("patch_size",
+                     fmt::format("resized from {}x{} to {}x{} pixels", model.patch_size.height,
+                                 model.patch_size.width, patch.height, patch.width),
+                     "as asked for");
+  model.patch_size = patch;
+  model.image_size = {grid.height * patch.height, grid.width * patch.width};
+  validate(model, source.config);
+}
+
 }  // namespace
 
 Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options) {
@@ -209,8 +233,11 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
 
   const NameTable names = result.names ? *result.names : source.family->names;
   NameMapping mapping = map_weights(*files, names, result.model, checkpoint.weights);
-  checkpoint.source = std::make_shared<CheckpointSource>(
-      CheckpointSource{source.config.json(), source.family, names, std::move(mapping.choices), files});
+  checkpoint.source = std::make_shared<CheckpointSource>(CheckpointSource{source.config.json(), source.family,
+                                                                          result.model.patch_size, names,
+                                                                          std::move(mapping.choices), files});
+  if (options.patch_size)
+    set_patch_size(*options.patch_size, result.model, checkpoint.weights, mapping, source);
   checkpoint.weights.storage =
       std::make_shared<std::pair<std::shared_ptr<WeightFiles>, decltype(mapping.converted)>>(
           files, std::move(mapping.converted));

@@ -56,6 +56,8 @@ struct LoadOptions {
   /// position table are those of the weights.
   std::string architecture = {};
   std::optional<Size2> image_size = {};  ///< pixels of the pictures: the recipe is scaled to it
+  /// Pixels of a patch: the patch embedding is resized (FlexiViT's way). The position table keeps its grid.
+  std::optional<Size2> patch_size = {};
   std::filesystem::path labels = {};  ///< text file with a line for each class, in place of the model's names
 };
 

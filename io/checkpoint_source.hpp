@@ -13,6 +13,7 @@ namespace vit::io {
 struct CheckpointSource {
   Json config;  ///< config.json, or that of a named architecture; empty where the tensors alone said it
   const Family* family = nullptr;
+  Size2 patch_size;  ///< as config says, whatever LoadOptions made of it
   NameTable names;
   NameChoices choices;
   std::shared_ptr<const WeightFiles> files;

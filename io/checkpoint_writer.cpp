@@ -83,6 +83,20 @@ void add_recipe(const CheckpointInfo& info, Plan& plan) {
   }
 }
 
+/// A network that was changed when it was loaded is another one than the config says.
+void check_config(const Checkpoint& checkpoint, const Json& config) {
+  const Size2 patch = checkpoint.info.config.patch_size;
+  const Size2 stored = checkpoint.source->patch_size;
+  if (patch == stored) return;
+  throw Error(
+      ErrorCode::model_unsupported,
+      fmt::format(
+          "{}: a resized patch embedding ({}x{} to {}x{}) is not written in this form; --to transformers "
+          "may do",
+          config.value("architecture", checkpoint.info.family), stored.height, stored.width, patch.height,
+          patch.width));
+}
+
 Plan make_plan(const Checkpoint& checkpoint, const WriteOptions& options) {
   const CheckpointInfo& info = checkpoint.info;
   Plan plan;
@@ -93,6 +107,7 @@ Plan make_plan(const Checkpoint& checkpoint, const WriteOptions& options) {
     plan.names = checkpoint.source->names;
     plan.choices = checkpoint.source->choices;
     plan.same_form = true;
+    check_config(checkpoint, plan.config);
     if (is_timm(info)) {
       plan.config = timm_config(info, std::move(plan.config));
       return plan;

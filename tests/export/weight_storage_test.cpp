@@ -1,8 +1,6 @@
 // Weights as the bytes of initializers, against their definitions.
 #include "export/weight_storage.hpp"
 
-#include "vit/half.hpp"
-
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -11,59 +9,16 @@
 #include <limits>
 #include <vector>
 
+#include "tests/support/half_value.hpp"
 #include "tests/support/random.hpp"
+#include "vit/half.hpp"
 
 namespace vit::exporter {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// The meaning of an IEEE 754 half, by its definition.
-float half_value(std::uint32_t bits) {
-  const int exponent = static_cast<int>(bits >> 10U & 31U);
-  const int mantissa = static_cast<int>(bits & 1023U);
-  const double sign = (bits & 0x8000U) != 0 ? -1 : 1;
-  if (exponent == 31) return mantissa != 0 ? std::nanf("") : static_cast<float>(sign) * kInfinity;
-  if (exponent == 0) return static_cast<float>(sign * std::ldexp(mantissa, -24));
-  return static_cast<float>(sign * std::ldexp(1024 + mantissa, exponent - 25));
-}
-
-TEST(ToF16, GivesEveryHalfBack) {
-  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
-    const float value = half_value(bits);
-    if (std::isnan(value)) continue;
-    ASSERT_EQ(to_f16(value), bits) << value;
-  }
-}
-
-TEST(ToF16, RoundsTiesToEvenAndTheRestToTheNearest) {
-  for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {
-    // Behind the largest half a half of 2^16 would follow, in whose place there is infinity.
-    const float next = bits == 0x7BFF ? 65536.0F : half_value(bits + 1);
-    const float tie = (half_value(bits) + next) / 2;  // exact: 12 bits
-    const std::uint32_t even = bits % 2 == 0 ? bits : bits + 1;
-    for (const std::uint32_t sign : {0U, 0x8000U}) {
-      const float direction = sign == 0 ? 1.0F : -1.0F;
-      ASSERT_EQ(to_f16(direction * tie), sign | even) << tie;
-      ASSERT_EQ(to_f16(direction * std::nextafter(tie, 0.0F)), sign | bits) << tie;
-      ASSERT_EQ(to_f16(direction * std::nextafter(tie, kInfinity)), sign | (bits + 1)) << tie;
-    }
-  }
-}
-
-TEST(ToF16, WhatIsBeyondIt) {
-  EXPECT_EQ(to_f16(kInfinity), 0x7C00);
-  EXPECT_EQ(to_f16(-kInfinity), 0xFC00);
-  EXPECT_EQ(to_f16(std::numeric_limits<float>::max()), 0x7C00);
-  EXPECT_EQ(to_f16(std::numeric_limits<float>::lowest()), 0xFC00);
-  EXPECT_EQ(to_f16(std::numeric_limits<float>::denorm_min()), 0);
-  EXPECT_EQ(to_f16(-std::numeric_limits<float>::denorm_min()), 0x8000);
-  EXPECT_EQ(to_f16(std::numeric_limits<float>::min()), 0);
-  // Any NaN stays one, also where the upper bits of its payload are zero.
-  for (const std::uint32_t nan : {0x7FC00000U, 0x7F800001U, 0x7FFFFFFFU, 0xFF800001U}) {
-    EXPECT_TRUE(std::isnan(half_value(to_f16(std::bit_cast<float>(nan))))) << std::hex << nan;
-  }
-}
+using test::half_value;
 
 /// A weight of normal numbers.
 struct Sample {
