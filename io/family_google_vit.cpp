@@ -34,7 +34,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   if (sizes.has("pre_logits/kernel"))
     model.pre_logits_size = sizes.integer("representation_size", "pre_logits/kernel", 1);
   model.layer_norm_eps = 1e-6F;
-  model.position_resampling = PositionResampling::bicubic_antialias;  // as timm reads these files
+  model.position_resampling = PositionResampling::bicubic_antialias;  // as timm runs them at another size
   sizes.finish();
   return result;
 }

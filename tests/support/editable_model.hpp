@@ -29,6 +29,15 @@ struct EditableModel {
     return std::filesystem::path(VITRINE_TEST_DATA) / "models" / name;
   }
 
+  /// What to load of a folder of tests/data/models: itself, or the weights that expected.safetensors lies
+  /// beside.
+  static std::filesystem::path path_of(const std::string& name) {
+    for (const char* file : {"vit.pth", "weights.pth", "weights.npz"}) {
+      if (std::filesystem::exists(folder_of(name) / file)) return folder_of(name) / file;
+    }
+    return folder_of(name);
+  }
+
   explicit EditableModel(const std::string& name) {
     config = nlohmann::ordered_json::parse(read_text(folder_of(name) / "config.json"));
     recipe = read_text(folder_of(name) / "preprocessor_config.json");
