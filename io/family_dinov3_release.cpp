@@ -1,5 +1,6 @@
 // DINOv3 as its own repository publishes it (facebookresearch/dinov3, dinov3_vits16_pretrain_*.pth and its
 // like): backbones without a config.json, whose tensors have nearly timm's names.
+#include <algorithm>
 #include <array>
 
 #include "io/family.hpp"
@@ -26,6 +27,13 @@ std::optional<std::int64_t> known_heads(std::int64_t width) {
   return width == 4096 ? 32 : heads_of_64(width);
 }
 
+/// Without files, as most releases have it.
+bool has_qkv_bias(const WeightFiles& files) {
+  return files.tensors().empty() ||
+         std::any_of(files.tensors().begin(), files.tensors().end(),
+                     [](const auto& entry) { return entry.first.ends_with(".attn.qkv.bias"); });
+}
+
 FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   FamilyConfig result;
   result.architecture = config.find_text("architecture").value_or("");
@@ -44,8 +52,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   } else {
     model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.fc1.weight", 0);
   }
-  model.qkv_bias = files.tensors().empty() ? sizes.given("qkv_bias").value_or(1) != 0
-                                           : sizes.has("blocks.0.attn.qkv.bias");
+  model.qkv_bias = sizes.given("qkv_bias").value_or(has_qkv_bias(files) ? 1 : 0) != 0;
   // The third of qkv's bias that belongs to k is masked; the mask is a constant beside it.
   model.key_bias = !model.qkv_bias;
   model.layer_norm_eps = 1e-5F;
