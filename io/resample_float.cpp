@@ -13,13 +13,14 @@ namespace {
 
 using Outputs = std::vector<FilterWeights::Output>;
 
-/// torch.nn.functional.interpolate(mode="nearest"): the ratio is single precision, positions are rounded
-/// down.
+/// torch.nn.functional.interpolate(mode="nearest-exact"), which transformers' processors take for Pillow's
+/// nearest: the ratio is single precision, and so is the position before it is rounded down.
 Outputs nearest_outputs(const Axis& axis) {
   const float ratio = static_cast<float>(axis.source) / static_cast<float>(axis.target);
   Outputs outputs;
   for (std::int64_t i = 0; i < axis.outputs; ++i) {
-    const auto at = static_cast<std::int64_t>(static_cast<float>(axis.begin + i) * ratio);
+    const double position = (static_cast<double>(axis.begin + i) + 0.5) * static_cast<double>(ratio);
+    const auto at = static_cast<std::int64_t>(static_cast<float>(position));
     outputs.push_back({std::min(at, axis.source - 1), {1.0}});
   }
   return outputs;
