@@ -29,6 +29,19 @@ constexpr std::array<NamedArchitecture, 8> kArchitectures{{
      R"({"embed_dim":1536,"depth":40,"num_heads":24,"mlp_size":4096,"num_register_tokens":4,"swiglu":1})"},
 }};
 
+NameTable names(Mlp mlp) {
+  NameTable table = timm_names({});
+  for (NameRule& rule : table.rules) {
+    if (rule.canonical == "reg_token") rule.spellings = {{"register_tokens"}};
+    if (mlp == Mlp::plain) continue;
+    if (rule.canonical == "blocks.*.mlp.fc1") rule.spellings = {{"{block}mlp.w12"}};
+    if (rule.canonical == "blocks.*.mlp.fc2") rule.spellings = {{"{block}mlp.w3"}};
+  }
+  table.network.push_back("register_tokens");
+  table.ignored.push_back("mask_token");
+  return table;
+}
+
 FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   FamilyConfig result;
   result.architecture = config.find_text("architecture").value_or("");
@@ -40,7 +53,8 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   model.num_layers = sizes.blocks("depth", "blocks.", ".norm1.weight");
   model.num_heads = sizes.heads("num_heads", heads_of_64(model.hidden_size));
   model.num_registers = sizes.integer("num_register_tokens", "register_tokens", 1, 0);
-  if (sizes.given("swiglu").value_or(0) != 0 || sizes.has("blocks.0.mlp.w3.weight")) {
+  if (sizes.given("swiglu").value_or(0) != 0 ||
+      count_found(files, {"blocks.0.mlp.w12.weight", "blocks.0.mlp.w3.weight"}) > 0) {
     model.mlp = Mlp::gated;
     model.activation = Activation::silu;
     model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.w3.weight", 1);
@@ -57,6 +71,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
     model.position_resampling = PositionResampling::bicubic_offset;
   }
   sizes.finish();
+  result.names = names(model.mlp);
   return result;
 }
 
@@ -64,18 +79,6 @@ bool recognises(const WeightFiles& files) {
   return files.find("cls_token") != nullptr && files.find("pos_embed") != nullptr &&
          files.find("blocks.0.ls1.gamma") != nullptr &&
          (files.find("mask_token") != nullptr || files.find("register_tokens") != nullptr);
-}
-
-NameTable names() {
-  NameTable table = timm_names({});
-  for (NameRule& rule : table.rules) {
-    if (rule.canonical == "reg_token") rule.spellings = {{"register_tokens"}};
-    if (rule.canonical == "blocks.*.mlp.fc1") rule.spellings = {{"{block}mlp.fc1"}, {"{block}mlp.w12"}};
-    if (rule.canonical == "blocks.*.mlp.fc2") rule.spellings = {{"{block}mlp.fc2"}, {"{block}mlp.w3"}};
-  }
-  table.network.push_back("register_tokens");
-  table.ignored.push_back("mask_token");
-  return table;
 }
 
 }  // namespace
@@ -86,7 +89,7 @@ const Family& dinov2_release_family() {
       .model_types = {},
       .classifiers = {},
       .headless = {},
-      .names = names(),
+      .names = names(Mlp::plain),
       .read_config = read_config,
       .architectures = kArchitectures,
       // Pictures as in its evaluation (dinov2/data/transforms.py).

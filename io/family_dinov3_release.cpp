@@ -1,5 +1,6 @@
 // DINOv3 as its own repository publishes it (facebookresearch/dinov3, dinov3_vits16_pretrain_*.pth and its
 // like): backbones without a config.json, whose tensors have nearly timm's names.
+#include <algorithm>
 #include <array>
 
 #include "io/family.hpp"
@@ -26,6 +27,32 @@ std::optional<std::int64_t> known_heads(std::int64_t width) {
   return width == 4096 ? 32 : heads_of_64(width);
 }
 
+/// Without files, as most releases have it.
+bool has_qkv_bias(const WeightFiles& files) {
+  return files.tensors().empty() ||
+         std::any_of(files.tensors().begin(), files.tensors().end(),
+                     [](const auto& entry) { return entry.first.ends_with(".attn.qkv.bias"); });
+}
+
+NameTable names(Mlp mlp) {
+  constexpr Cut kQ{0, 1, 3};
+  constexpr Cut kV{2, 3, 3};
+  NameTable table = timm_names({});
+  for (NameRule& rule : table.rules) {
+    if (rule.canonical == "reg_token") rule.spellings = {{"storage_tokens"}};
+    if (rule.canonical == "blocks.*.attn.q_bias") rule = {rule.canonical, {{"{block}attn.qkv.bias"}}, 0, kQ};
+    if (rule.canonical == "blocks.*.attn.v_bias") rule = {rule.canonical, {{"{block}attn.qkv.bias"}}, 0, kV};
+    if (mlp == Mlp::plain) continue;
+    if (rule.canonical == "blocks.*.mlp.fc1") rule.spellings = {{"{block}mlp.w1", "{block}mlp.w2"}};
+    if (rule.canonical == "blocks.*.mlp.fc2") rule.spellings = {{"{block}mlp.w3"}};
+  }
+  table.network.push_back("storage_tokens");
+  for (const std::string_view constant : {"mask_token", "rope_embed.", "local_cls_norm."})
+    table.ignored.push_back(constant);
+  table.ignored_endings = {".attn.qkv.bias_mask"};
+  return table;
+}
+
 FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   FamilyConfig result;
   result.architecture = config.find_text("architecture").value_or("");
@@ -37,15 +64,15 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   model.num_layers = sizes.blocks("depth", "blocks.", ".norm1.weight");
   model.num_heads = sizes.heads("num_heads", known_heads(model.hidden_size));
   model.num_registers = sizes.integer("n_storage_tokens", "storage_tokens", 1, 4);
-  if (sizes.given("swiglu").value_or(0) != 0 || sizes.has("blocks.0.mlp.w3.weight")) {
+  if (sizes.given("swiglu").value_or(0) != 0 ||
+      count_found(files, {"blocks.0.mlp.w1.weight", "blocks.0.mlp.w3.weight"}) > 0) {
     model.mlp = Mlp::gated;
     model.activation = Activation::silu;
     model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.w3.weight", 1);
   } else {
     model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.fc1.weight", 0);
   }
-  model.qkv_bias = files.tensors().empty() ? sizes.given("qkv_bias").value_or(1) != 0
-                                           : sizes.has("blocks.0.attn.qkv.bias");
+  model.qkv_bias = sizes.given("qkv_bias").value_or(has_qkv_bias(files) ? 1 : 0) != 0;
   // The third of qkv's bias that belongs to k is masked; the mask is a constant beside it.
   model.key_bias = !model.qkv_bias;
   model.layer_norm_eps = 1e-5F;
@@ -54,31 +81,13 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   model.rotary = RotaryEmbedding::centred;
   model.rotary_theta = 100;
   sizes.finish();
+  result.names = names(model.mlp);
   return result;
 }
 
 bool recognises(const WeightFiles& files) {
   return files.find("cls_token") != nullptr && files.find("patch_embed.proj.weight") != nullptr &&
          (files.find("storage_tokens") != nullptr || files.find("rope_embed.periods") != nullptr);
-}
-
-NameTable names() {
-  constexpr Cut kQ{0, 1, 3};
-  constexpr Cut kV{2, 3, 3};
-  NameTable table = timm_names({});
-  for (NameRule& rule : table.rules) {
-    if (rule.canonical == "reg_token") rule.spellings = {{"storage_tokens"}};
-    if (rule.canonical == "blocks.*.mlp.fc1")
-      rule.spellings = {{"{block}mlp.fc1"}, {"{block}mlp.w1", "{block}mlp.w2"}};
-    if (rule.canonical == "blocks.*.mlp.fc2") rule.spellings = {{"{block}mlp.fc2"}, {"{block}mlp.w3"}};
-    if (rule.canonical == "blocks.*.attn.q_bias") rule = {rule.canonical, {{"{block}attn.qkv.bias"}}, 0, kQ};
-    if (rule.canonical == "blocks.*.attn.v_bias") rule = {rule.canonical, {{"{block}attn.qkv.bias"}}, 0, kV};
-  }
-  table.network.push_back("storage_tokens");
-  for (const std::string_view constant : {"mask_token", "rope_embed.", "local_cls_norm."})
-    table.ignored.push_back(constant);
-  table.ignored_endings = {".attn.qkv.bias_mask"};
-  return table;
 }
 
 }  // namespace
@@ -89,7 +98,7 @@ const Family& dinov3_release_family() {
       .model_types = {},
       .classifiers = {},
       .headless = {},
-      .names = names(),
+      .names = names(Mlp::plain),
       .read_config = read_config,
       .architectures = kArchitectures,
       // Pictures as its README prepares them for the weights trained on photographs.

@@ -30,17 +30,20 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   if (!model.class_token) model.pooling = Pooling::mean;
   model.image_size = sizes.image("image_size", "Transformer/posembed_input/pos_embedding",
                                  model.class_token ? 1 : 0, model.patch_size, {224, 224});
-  if (sizes.has("head/kernel")) model.num_classes = sizes.integer("num_classes", "head/kernel", 1);
-  if (sizes.has("pre_logits/kernel"))
-    model.pre_logits_size = sizes.integer("representation_size", "pre_logits/kernel", 1);
+  if (count_found(files, {"head/kernel", "head/bias"}) > 0)
+    model.num_classes = sizes.outputs("num_classes", "head/kernel", 1, "head/bias");
+  if (count_found(files, {"pre_logits/kernel", "pre_logits/bias"}) > 0) {
+    model.pre_logits_size = sizes.outputs("representation_size", "pre_logits/kernel", 1, "pre_logits/bias");
+  }
   model.layer_norm_eps = 1e-6F;
-  model.position_resampling = PositionResampling::bicubic_antialias;  // as timm reads these files
+  model.position_resampling = PositionResampling::bicubic_antialias;  // as timm runs them at another size
   sizes.finish();
   return result;
 }
 
 bool recognises(const WeightFiles& files) {
-  return files.find(kPatch) != nullptr && files.find("Transformer/posembed_input/pos_embedding") != nullptr;
+  return count_found(files, {kPatch, "Transformer/posembed_input/pos_embedding",
+                             "Transformer/encoder_norm/scale"}) >= 2;
 }
 
 }  // namespace

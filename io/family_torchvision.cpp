@@ -49,6 +49,14 @@ std::int64_t representation_size(ReleaseSizes& sizes) {
                            : sizes.given("representation_size").value_or(0);
 }
 
+std::int64_t class_count(ReleaseSizes& sizes, const WeightFiles& files) {
+  constexpr std::string_view kWeight = "heads.head.weight";
+  constexpr std::string_view kBias = "heads.head.bias";
+  if (files.tensors().empty()) return sizes.integer("num_classes", kWeight, 0, 1000);
+  const bool headless = count_found(files, {kWeight, kBias}) == 0 && !sizes.given("num_classes");
+  return headless ? 0 : sizes.outputs("num_classes", kWeight, 0, kBias);
+}
+
 FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   FamilyConfig result;
   result.architecture = config.find_text("architecture").value_or("");
@@ -61,8 +69,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   model.num_heads = sizes.heads("num_heads", known_heads(model.hidden_size));
   model.mlp_size = sizes.integer("mlp_dim", "encoder.layers.encoder_layer_0.mlp.0.weight", 0);
   model.image_size = sizes.image("image_size", "encoder.pos_embedding", 1, model.patch_size, {224, 224});
-  const bool headless = !files.tensors().empty() && !sizes.has("heads.head.weight");
-  model.num_classes = headless ? 0 : sizes.integer("num_classes", "heads.head.weight", 0, 1000);
+  model.num_classes = class_count(sizes, files);
   model.pre_logits_size = representation_size(sizes);
   model.layer_norm_eps = 1e-6F;
   model.position_resampling = PositionResampling::bicubic_aligned;
@@ -71,8 +78,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
 }
 
 bool recognises(const WeightFiles& files) {
-  return files.find("class_token") != nullptr && files.find(kPatch) != nullptr &&
-         files.find("encoder.pos_embedding") != nullptr;
+  return count_found(files, {"class_token", kPatch, "encoder.pos_embedding"}) >= 2;
 }
 
 NameTable names() {

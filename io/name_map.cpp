@@ -113,16 +113,17 @@ Shape stored_shape(const TensorSpec& spec, const NameRule& r, std::size_t parts)
   return shape;
 }
 
-/// Whether `found` holds `expected` in more dimensions, none across the border between two of `expected`'s.
-bool splits(const Shape& found, const Shape& expected) {
+/// Whether `found` is `expected` with some of its dimensions written as heads and the numbers of each.
+bool splits(const Shape& found, const Shape& expected, std::int64_t heads) {
   std::size_t next = 0;
   for (const std::int64_t size : expected) {
-    std::int64_t product = 1;
-    do {
-      if (next == found.size()) return false;
-      product *= found[next++];
-    } while (product < size);
-    if (product != size) return false;
+    if (next < found.size() && found[next] == size) {
+      ++next;
+    } else if (next + 1 < found.size() && found[next] == heads && found[next + 1] * heads == size) {
+      next += 2;
+    } else {
+      return false;
+    }
   }
   return next == found.size();
 }
@@ -149,6 +150,7 @@ class Mapper {
   Mapper(const WeightFiles& files, const NameTable& names) : files_(files), namer_(names), names_(names) {}
 
   void map(const ModelConfig& config, Weights& weights) {
+    heads_ = config.num_heads;
     for_each_tensor(config, weights,
                     [&](const TensorSpec& spec, WeightView& view) { find_tensor(spec, view); });
     for (const TensorSpec& spec : missing_) report_missing(spec);  // now the file's own spelling is known
@@ -244,7 +246,7 @@ class Mapper {
   bool check(const StoredTensor& part, Layout layout, const Shape& expected) {
     if (used_.insert(part.name).second) tensors_.push_back({part.name, part.shape});
     const bool may_split = layout == Layout::flattened || layout == Layout::kernel;
-    if (part.shape != expected && !(may_split && splits(part.shape, expected))) {
+    if (part.shape != expected && !(may_split && splits(part.shape, expected, heads_))) {
       add_once(report_.misshaped, fmt::format("{} (expected {}, found {})", part.name, to_string(expected),
                                               to_string(part.shape)));
       return false;
@@ -340,6 +342,7 @@ class Mapper {
   const WeightFiles& files_;
   Namer namer_;
   const NameTable& names_;
+  std::int64_t heads_ = 0;
   LoadReport report_;
   std::vector<TensorSpec> missing_;
   std::set<std::string, std::less<>> used_;  // as in the file

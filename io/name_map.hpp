@@ -31,8 +31,8 @@ struct Cut {
 /// How the numbers of a tensor lie in the file.
 enum class Layout {
   as_is,         ///< as in the network, [out, in, …]
-  flattened,     ///< the same in another number of dimensions: a bias [h, d] of D numbers
-  kernel,        ///< of JAX: [in, …, out, …] of a matrix [out, in], each side in one or more dimensions
+  flattened,     ///< the same, or heads and the numbers of each: a bias [h, d] of D numbers
+  kernel,        ///< of JAX: [in, out] of a matrix [out, in], each side perhaps in heads and their numbers
   image_kernel,  ///< of JAX: [height, width, in, out] of [out, in, height, width]
 };
 

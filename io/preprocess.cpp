@@ -182,7 +182,7 @@ Size2 PreprocessConfig::output_size(Size2 image) const {
 
 PreprocessConfig resized(const PreprocessConfig& config, Size2 image) {
   PreprocessConfig result = config;
-  if (config.resize == ResizeMode::none || (config.resize == ResizeMode::shortest_edge && !config.crop)) {
+  if (config.resize == ResizeMode::none || (config.resize != ResizeMode::exact && !config.crop)) {
     // Pictures of any size, so far.
     result.resize = ResizeMode::exact;
     result.size = image;
@@ -195,6 +195,10 @@ PreprocessConfig resized(const PreprocessConfig& config, Size2 image) {
   };
   result.edge =
       scaled(config.edge, std::min(before.height, before.width), std::min(image.height, image.width));
+  if (config.longest_edge) {
+    result.longest_edge = scaled(*config.longest_edge, std::min(before.height, before.width),
+                                 std::min(image.height, image.width));
+  }
   result.size = {scaled(config.size.height, before.height, image.height),
                  scaled(config.size.width, before.width, image.width)};
   if (config.resize == ResizeMode::shortest_edge && image.height != image.width) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "vit/error.hpp"
@@ -10,6 +11,11 @@ namespace vit::io {
 
 std::optional<std::int64_t> heads_of_64(std::int64_t hidden_size) {
   return hidden_size > 0 && hidden_size % 64 == 0 ? std::optional(hidden_size / 64) : std::nullopt;
+}
+
+std::size_t count_found(const WeightFiles& files, std::initializer_list<std::string_view> names) {
+  return static_cast<std::size_t>(std::count_if(
+      names.begin(), names.end(), [&](std::string_view name) { return files.find(name) != nullptr; }));
 }
 
 std::int64_t ReleaseSizes::note(std::string_view key, std::int64_t value, std::string source) {
@@ -33,6 +39,12 @@ std::int64_t ReleaseSizes::integer(std::string_view key, std::string_view tensor
                  fmt::format("\"{}\": neither \"model_args\" nor a tensor {} says it", key, tensor));
   }
   return note(key, *otherwise, "default");
+}
+
+std::int64_t ReleaseSizes::outputs(std::string_view key, std::string_view weight, std::size_t axis,
+                                   std::string_view bias) {
+  const bool weightless = !has(weight) && has(bias);
+  return weightless ? integer(key, bias, 0) : integer(key, weight, axis);
 }
 
 std::int64_t ReleaseSizes::blocks(std::string_view key, std::string_view prefix, std::string_view suffix) {

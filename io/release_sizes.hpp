@@ -1,7 +1,9 @@
 // Sizes of networks whose release has no config.json: read off the tensors. Internal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,10 @@ namespace vit::io {
 
 /// Heads of 64 numbers, as most networks have; nothing where that does not come out even.
 std::optional<std::int64_t> heads_of_64(std::int64_t hidden_size);
+
+/// How many of these tensors there are: a family is recognised by most of its names, so that one that is
+/// missing can be reported.
+std::size_t count_found(const WeightFiles& files, std::initializer_list<std::string_view> names);
 
 /// Each size by the first of these that there is: what "model_args" of the config says, the shape of a
 /// tensor, the value given here. Notes every one in the reader.
@@ -35,6 +41,10 @@ class ReleaseSizes {
               Size2 otherwise);
   /// Heads: `known` is what the releases of this width have, nothing for a width that none has.
   std::int64_t heads(std::string_view key, std::optional<std::int64_t> known);
+
+  /// The same of a linear layer: `axis` of its weight, or what its bias has where the weight is missing.
+  std::int64_t outputs(std::string_view key, std::string_view weight, std::size_t axis,
+                       std::string_view bias);
 
   bool has(std::string_view tensor) const { return files_.find(tensor) != nullptr; }
   /// The tensor's shape, empty if there is none or if it has another number of dimensions.

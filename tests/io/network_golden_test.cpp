@@ -1,4 +1,4 @@
-// Whole checkpoints against what transformers and timm compute from them, stage by stage.
+// Whole checkpoints against what the reference's code computes from them, stage by stage.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "io/checkpoint.hpp"
 #include "io/safetensors.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/editable_model.hpp"
 #include "tests/vit/stage_recorder.hpp"
 #include "vit/session.hpp"
 
@@ -60,7 +61,7 @@ class NetworkGolden : public testing::TestWithParam<GoldenModel> {};
 
 TEST_P(NetworkGolden, EveryStoredStage) {
   const io::SafetensorsFile expected(GetParam().folder / "expected.safetensors");
-  io::Checkpoint checkpoint = io::load_checkpoint(GetParam().folder);
+  io::Checkpoint checkpoint = io::load_checkpoint(EditableModel::path_of(GetParam().folder.filename()));
   const ModelConfig config = checkpoint.info.config;
   const auto model = std::make_shared<const Model>(config, std::move(checkpoint.weights));
   const Tensor pixels = expected.read("pixel_values");

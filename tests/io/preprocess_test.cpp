@@ -58,6 +58,71 @@ TEST(Preprocess, GivesTheTensorsOfTheReference) {
   EXPECT_GE(compared, 50U);
 }
 
+TEST(Preprocess, GivesTheTensorsOfDinov3sProcessor) {
+  const std::vector<float> stored = test::read_floats("recipes_float.bin");
+  for (const Json& c : test::read_cases("recipes_float.json", 14)) {
+    SCOPED_TRACE(c.dump());
+    const PreprocessConfig config = parse_preprocessor_config(c["config"].dump(), "preprocessor_config.json");
+    EXPECT_EQ(config.arithmetic, RecipeArithmetic::tensors);
+    const Image picture = make_picture(c);
+    const auto shape = c["shape"].get<Shape>();
+    ASSERT_EQ(config.output_size({picture.height, picture.width}), (Size2{shape[1], shape[2]}));
+    const std::vector<float> got = run(picture, config);
+    ASSERT_LE(c["at"].get<std::size_t>() + got.size(), stored.size());
+    const float* want = stored.data() + c["at"].get<std::size_t>();
+    // Two sums of up to ten floats there (of doubles here), each rounded at values up to 1, then divided by
+    // 0.22: 20 * 6e-8 / 0.22, of a largest magnitude of 1.5 at least.
+    EXPECT_TRUE(test::matches("pixel_values", {got.data(), shape}, ConstTensorView{want, shape}, {3.6e-6}));
+  }
+}
+
+TEST(Resized, GivesPicturesThatSize) {
+  PreprocessConfig recipe;
+  for (const ResizeMode mode :
+       {ResizeMode::none, ResizeMode::exact, ResizeMode::shortest_edge, ResizeMode::cover, ResizeMode::fit}) {
+    for (const std::optional<Size2>& crop : {std::optional<Size2>(), {{224, 224}}, {{180, 240}}}) {
+      recipe.resize = mode;
+      recipe.crop = crop;
+      recipe.size = {256, 288};
+      recipe.edge = 256;
+      for (const Size2 image : {Size2{224, 224}, {384, 384}, {100, 300}, {301, 99}, {1, 1}}) {
+        for (const Size2 picture : {Size2{480, 640}, {640, 480}, {7, 7}})
+          EXPECT_EQ(resized(recipe, image).output_size(picture), image);
+      }
+    }
+  }
+}
+
+TEST(Resized, ShowsTheSameShareOfAPicture) {
+  PreprocessConfig recipe;
+  recipe.resize = ResizeMode::shortest_edge;
+  recipe.edge = 256;
+  recipe.crop = Size2{224, 224};
+  const PreprocessConfig larger = resized(recipe, {384, 384});
+  EXPECT_EQ(larger.resize, ResizeMode::shortest_edge);
+  EXPECT_EQ(larger.edge, 439);  // 256/224 of it
+  EXPECT_EQ(larger.crop, (Size2{384, 384}));
+  const PreprocessConfig wide = resized(recipe, {224, 448});
+  EXPECT_EQ(wide.resize, ResizeMode::cover);
+  EXPECT_EQ(wide.size, (Size2{256, 512}));
+  EXPECT_EQ(resized(recipe, {224, 224}).edge, 256);
+  recipe.longest_edge = 448;
+  EXPECT_EQ(resized(recipe, {112, 112}).longest_edge, 224);
+
+  recipe = {};
+  recipe.size = {224, 224};
+  EXPECT_EQ(resized(recipe, {100, 300}).size, (Size2{100, 300}));
+  recipe.size = {256, 256};
+  recipe.crop = Size2{224, 224};
+  EXPECT_EQ(resized(recipe, {112, 448}).size, (Size2{128, 512}));
+  EXPECT_EQ(resized(recipe, {112, 448}).resize, ResizeMode::exact);
+  for (const ResizeMode mode : {ResizeMode::cover, ResizeMode::fit}) {
+    recipe.resize = mode;
+    EXPECT_EQ(resized(recipe, {112, 448}).resize, mode);
+    EXPECT_EQ(resized(recipe, {112, 448}).size, (Size2{128, 512}));
+  }
+}
+
 /// The steps one by one, on numbers that a reader can check.
 class Steps : public ::testing::Test {
  protected:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/safetensors.hpp"
+#include "io/weight_files.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace vit::test {
@@ -29,12 +30,23 @@ struct EditableModel {
     return std::filesystem::path(VITRINE_TEST_DATA) / "models" / name;
   }
 
+  /// What to load of a folder of tests/data/models: itself, or the weights that expected.safetensors lies
+  /// beside.
+  static std::filesystem::path path_of(const std::string& name) {
+    for (const char* file : {"vit.pth", "weights.pth", "weights.npz"}) {
+      if (std::filesystem::exists(folder_of(name) / file)) return folder_of(name) / file;
+    }
+    return folder_of(name);
+  }
+
+  /// Weights of any format; without a config.json, `config` is empty.
   explicit EditableModel(const std::string& name) {
-    config = nlohmann::ordered_json::parse(read_text(folder_of(name) / "config.json"));
+    const std::string text = read_text(folder_of(name) / "config.json");
+    config = text.empty() ? nlohmann::ordered_json::object() : nlohmann::ordered_json::parse(text);
     recipe = read_text(folder_of(name) / "preprocessor_config.json");
-    const io::SafetensorsFile file(folder_of(name) / "model.safetensors");
-    for (const io::StoredTensor& t : file.tensors()) {
-      tensors[t.name] = {t.dtype, t.shape, std::string(as_text(t.data))};
+    const io::WeightFiles files(io::locate_model(path_of(name)));
+    for (const auto& [key, entry] : files.tensors()) {
+      tensors[key] = {entry.tensor->dtype, entry.tensor->shape, std::string(as_text(entry.tensor->data))};
     }
   }
 
@@ -79,7 +91,7 @@ struct EditableModel {
   }
 
   void write(const TempFolder& folder) const {
-    folder.write("config.json", config.dump(2));
+    if (!config.empty()) folder.write("config.json", config.dump(2));
     if (!recipe.empty()) folder.write("preprocessor_config.json", recipe);
     folder.write("model.safetensors", safetensors(tensors));
   }

@@ -14,7 +14,7 @@ MODELS = ["hf_vit_base", "hf_vit_v5_names", "hf_vit_sharded", "hf_vit_fp16", "hf
           "hf_dinov2_larger", "hf_dinov2_model", "hf_dinov2_swiglu", "hf_dinov2_reg_larger", "timm_vit_qk_norm",
           "timm_vit_reg4_gap", "timm_vit_map", "timm_vit_clip_quickgelu", "timm_vit_dynamic_down", "timm_deit_distilled",
           "hf_vit_msn", "hf_deit_teacher", "hf_ijepa", "hf_clip", "hf_siglip_model", "hf_beit_larger",
-          "hf_dinov3_gated_nonsquare", "timm_beit", "timm_eva02", "timm_dinov3"]
+          "hf_dinov3_gated_nonsquare", "timm_beit", "timm_eva02", "timm_dinov3", "tv_vit_representation", "tv_vit_eps6"]
 
 
 def wanted(model, name):
