@@ -29,6 +29,7 @@ struct Plan {
   Json config;
   NameTable names;
   NameChoices choices;
+  std::optional<TensorSpec> mask_token;
   bool same_form = false;  ///< as the source: tensors that the network does not use go along
   std::map<std::string, std::string> texts;  ///< other files
   std::vector<std::string> notes;
@@ -117,6 +118,7 @@ Plan make_plan(const Checkpoint& checkpoint, const WriteOptions& options) {
     plan.config = std::move(model.config);
     plan.names = std::move(model.names);
     plan.choices = std::move(model.choices);
+    plan.mask_token = std::move(model.mask_token);
     plan.notes.emplace_back(
         "for pictures of other sizes than the network's own, transformers resizes the position embeddings by "
         "its "
@@ -172,6 +174,19 @@ std::string without_wrapper(const Checkpoint& checkpoint, const std::string& nam
   return name.substr(checkpoint.source->files->wrapper().size());
 }
 
+/// The source's, zeros if it has none.
+Tensor mask_token(const Checkpoint& checkpoint, const Shape& shape) {
+  const StoredTensor* stored =
+      checkpoint.source == nullptr ? nullptr : checkpoint.source->files->find("mask_token");
+  Tensor values(shape);
+  std::fill_n(values.data(), values.size(), 0.0F);
+  if (stored != nullptr && stored->float_dtype && element_count(stored->shape) == values.size()) {
+    const WeightView view{shape, {{stored->data.data(), *stored->float_dtype, values.size()}}};
+    view.copy_to(values.data());
+  }
+  return values;
+}
+
 std::int64_t write_weights(const Checkpoint& checkpoint, const Plan& plan, const fs::path& path,
                            DType dtype) {
   std::vector<TensorSpec> tensors = file_tensors(plan.names, checkpoint.info.config, plan.choices);
@@ -184,6 +199,8 @@ std::int64_t write_weights(const Checkpoint& checkpoint, const Plan& plan, const
       plan.same_form ? unused_tensors(checkpoint) : std::vector<const StoredTensor*>();
   for (const StoredTensor* tensor : unused)
     tensors.push_back({without_wrapper(checkpoint, tensor->name), tensor->shape});
+
+  if (plan.mask_token) tensors.push_back(*plan.mask_token);
 
   TensorWriter writer(path, tensors, dtype);
   auto piece = pieces.begin();
@@ -200,6 +217,7 @@ std::int64_t write_weights(const Checkpoint& checkpoint, const Plan& plan, const
                           {{tensor->data.data(), *tensor->float_dtype, element_count(tensor->shape)}}};
     writer.write(without_wrapper(checkpoint, tensor->name), view.to_tensor());
   }
+  if (plan.mask_token) writer.write(plan.mask_token->name, mask_token(checkpoint, plan.mask_token->shape));
   writer.finish();
   return std::ssize(tensors);
 }

@@ -70,8 +70,8 @@ Json dinov2_config(const ModelConfig& model) {
   if (registers) config["num_register_tokens"] = model.num_registers;
   config["use_swiglu_ffn"] = model.mlp == Mlp::gated;
   if (model.mlp == Mlp::gated) {
-    config["mlp_ratio"] = 4;
-    config["hidden_act"] = "gelu";  // not looked at
+    // Of the width that this gives, two thirds are taken. Must be whole: else it is another network's.
+    config["mlp_ratio"] = 3 * model.mlp_size / (2 * model.hidden_size);
   } else {
     config["mlp_ratio"] = model.mlp_size / model.hidden_size;
   }
@@ -116,8 +116,10 @@ HfModel to_hf_model(const CheckpointInfo& info) {
   HfModel result;
   if (model.rotary != RotaryEmbedding::none) {
     result.config = dinov3_config(model);
+    result.mask_token = {"embeddings.mask_token", {1, 1, model.hidden_size}};
   } else if (model.layer_scale) {
     result.config = dinov2_config(model);
+    result.mask_token = {"embeddings.mask_token", {1, model.hidden_size}};
   } else {
     result.config = vit_config(info);
   }

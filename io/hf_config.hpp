@@ -1,6 +1,8 @@
 // A Hugging Face config.json for a network that came without one. Internal.
 #pragma once
 
+#include <optional>
+
 #include "io/checkpoint.hpp"
 #include "io/family.hpp"
 #include "io/json.hpp"
@@ -13,6 +15,8 @@ struct HfModel {
   Json config;
   NameTable names;
   NameChoices choices;
+  /// What masks patches in training: transformers' classes have it, and the network does not look at it.
+  std::optional<TensorSpec> mask_token;
 };
 
 /// ViT, DINOv2, DINOv2 with registers or DINOv3, whichever is the same network. Throws

@@ -47,7 +47,7 @@ def open_transformers(folder, config, _):
         out = model(pixel_values=pixels, **arguments)
         if getattr(out, "logits", None) is not None:
             return "logits", out.logits
-        pooled = getattr(out, "pooler_output", None)
+        pooled = None if missing else getattr(out, "pooler_output", None)  # of a pooler without weights
         return "features", pooled if pooled is not None else out.last_hidden_state[:, 0]
     return model, run
 
@@ -59,14 +59,14 @@ def open_timm(folder, config, pixels):
     return model, lambda pixels: ("logits" if model.num_classes else "features", model(pixels))
 
 
-def check(command, source, folder, *options):
+def check(command, source, weights, folder, *options):
     """How far the library's result is from ours; nothing if the library is not there, or has no such network."""
     import torch
     from safetensors.torch import load_file, save_file
     try:
-        vitrine(command, "convert", "-m", source, "-o", folder, "--dtype", "fp32", "-q", *options)
+        vitrine(command, "convert", "-m", weights, "-o", folder, "--dtype", "fp32", "-q", *options)
     except RuntimeError as refused:
-        if options and "transformers has no" in str(refused):
+        if "transformers has no" in str(refused):
             return None
         raise
     config = json.loads((folder / "config.json").read_text())
@@ -74,11 +74,14 @@ def check(command, source, folder, *options):
     if not available("timm" if is_timm else "transformers"):
         return None
     pixels = load_file(source / "expected.safetensors")["pixel_values"]
+    converted = not source.name.startswith(("hf_", "timm_"))  # libraries resize positions by rules of their own
+    if converted and config.get("image_size"):
+        pixels = torch.randn(2, pixels.shape[1], *(2 * [config["image_size"]] if isinstance(config["image_size"], int) else config["image_size"]))
     model, run = (open_timm if is_timm else open_transformers)(str(folder), config, pixels)
     save_file({"pixel_values": pixels.contiguous()}, folder / "input.safetensors")
     with torch.no_grad():
         name, theirs = run(pixels) if model.eval() else None
-    vitrine(command, "run", "-m", source, "--input", folder / "input.safetensors", "-o", folder / "ours.safetensors", "--outputs", name, "-q")
+    vitrine(command, "run", "-m", weights, "--input", folder / "input.safetensors", "-o", folder / "ours.safetensors", "--outputs", name, "-q")
     ours = load_file(folder / "ours.safetensors")[name]
     assert ours.shape == theirs.shape, f"{tuple(ours.shape)}, theirs {tuple(theirs.shape)}"
     assert theirs.abs().max() > 0
@@ -92,13 +95,14 @@ def main(command, models):
     failed, compared = 0, 0
     with tempfile.TemporaryDirectory() as work:
         sources = sorted(p for p in pathlib.Path(models).iterdir() if (p / "expected.safetensors").exists())
+        weights = {source: next((p for p in source.iterdir() if p.suffix in (".pth", ".bin", ".npz")), source) for source in sources}
         variants = [(source, "auto") for source in sources if source.name not in NOT_OPENED]
         variants += [(source, "transformers") for source in sources if source.name.startswith(("timm_vit", "tv_"))
                      and "dynamic" not in source.name]  # transformers resizes positions by another rule
         for source, form in variants:
             options = ["--to", form] if form != "auto" else []
             try:
-                error = check(command, source, pathlib.Path(work) / f"{source.name}-{form}", *options)
+                error = check(command, source, weights[source], pathlib.Path(work) / f"{source.name}-{form}", *options)
             except Exception as problem:  # one model must not hide the others
                 print(f"{source.name} as {form}: {type(problem).__name__}: {str(problem)[:300]}")
                 failed += 1

@@ -11,6 +11,7 @@
 #include "tests/export/graph_files.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/vit/network_cases.hpp"
+#include "vit/half.hpp"
 #include "vit/session.hpp"
 
 namespace vit::exporter {
