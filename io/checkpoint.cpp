@@ -220,6 +220,15 @@ void set_patch_size(Size2 patch, ModelConfig& model, Weights& weights, NameMappi
   validate(model, source.config);
 }
 
+/// What a user says besides, and the recipe.
+void apply_options(const std::filesystem::path& path, const ModelSource& source, const LoadOptions& options,
+                   CheckpointInfo& info) {
+  if (options.image_size) info.config.validate_image(*options.image_size);
+  if (!options.labels.empty()) info.labels = read_label_file(options.labels, info.config.num_classes);
+  load_recipe(path, source, options, info);
+  report_resampled_positions(info);
+}
+
 }  // namespace
 
 Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options) {
@@ -258,14 +267,11 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
                     "lists them",
                     info.unmatched.size(), info.unmatched.front()));
   }
-  if (options.image_size) info.config.validate_image(*options.image_size);
-  if (!options.labels.empty()) info.labels = read_label_file(options.labels, info.config.num_classes);
-  load_recipe(path, source, options, info);
-  report_resampled_positions(info);
+  apply_options(path, source, options, info);
   return checkpoint;
 }
 
-CheckpointInfo describe_architecture(const std::string& name) {
+CheckpointInfo describe_architecture(const std::string& name, const LoadOptions& options) {
   const WeightFiles none;
   ModelSource source = named_source(name, none);
   FamilyConfig result = source.family->read_config(source.config, none);
@@ -273,7 +279,9 @@ CheckpointInfo describe_architecture(const std::string& name) {
   CheckpointInfo info;
   info.tensors = file_tensors(result.names ? *result.names : source.family->names, result.model);
   describe_model(source, std::move(result), info);
-  load_recipe({}, source, {.architecture = name}, info);
+  LoadOptions named = options;
+  named.architecture = name;
+  apply_options({}, source, named, info);
   return info;
 }
 
@@ -287,8 +295,8 @@ PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const
   }
   // What is left depends on the network.
   if (!path.empty() && !has_weights(path)) fail_without_recipe(model_folder(path));
-  const CheckpointInfo info =
-      path.empty() ? describe_architecture(options.architecture) : load_checkpoint(path, options).info;
+  const CheckpointInfo info = path.empty() ? describe_architecture(options.architecture, options)
+                                           : load_checkpoint(path, options).info;
   if (!info.recipe) throw *info.recipe_error;
   return *info.recipe;
 }

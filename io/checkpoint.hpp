@@ -86,9 +86,9 @@ struct Checkpoint {
 /// A missing or unusable picture recipe is no error here: see CheckpointInfo::recipe_error.
 Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options = {});
 
-/// What weights of an architecture would be, without any: `name` as LoadOptions::architecture. Throws
-/// Error(model_unsupported).
-CheckpointInfo describe_architecture(const std::string& name);
+/// What weights of an architecture would be, without any: `name` as LoadOptions::architecture; the other
+/// options as for weights. Throws Error: model_unsupported; invalid_argument (options that do not fit).
+CheckpointInfo describe_architecture(const std::string& name, const LoadOptions& options = {});
 
 /// Only the picture recipe: of a folder that may hold nothing else, of the folder that a weights file lies
 /// in, or a JSON file itself. A timm folder's is in its config.json, whatever lies beside that. Throws Error:

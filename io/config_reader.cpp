@@ -67,7 +67,14 @@ void ConfigReader::fail(ErrorCode code, std::string_view what) const {
 }
 
 void ConfigReader::note(std::string_view key, std::string value, std::string source) {
-  resolved_.push_back({std::string(key), std::move(value), std::move(source)});
+  const auto same =
+      std::find_if(resolved_.begin(), resolved_.end(), [&](const ResolvedValue& v) { return v.key == key; });
+  ResolvedValue resolved{std::string(key), std::move(value), std::move(source)};
+  if (same == resolved_.end()) {
+    resolved_.push_back(std::move(resolved));
+  } else {
+    *same = std::move(resolved);
+  }
 }
 
 std::int64_t ConfigReader::integer(std::string_view key, std::int64_t otherwise) {

@@ -54,7 +54,7 @@ class ConfigReader {
   /// id2label: names by index; nothing if the config has none.
   std::optional<std::map<std::int64_t, std::string>> labels() const;
 
-  /// Adds to what `info` shows.
+  /// Adds to what `info` shows, or says it anew.
   void note(std::string_view key, std::string value, std::string source);
   std::vector<ResolvedValue> resolved() const { return resolved_; }
 

@@ -70,7 +70,7 @@ Json dinov2_config(const ModelConfig& model) {
   if (registers) config["num_register_tokens"] = model.num_registers;
   config["use_swiglu_ffn"] = model.mlp == Mlp::gated;
   if (model.mlp == Mlp::gated) {
-    // Of the width that this gives, two thirds are taken. Must be whole: else it is another network's.
+    // Two thirds of the width that this gives, rounded up to 8. A whole number: others are not read.
     config["mlp_ratio"] = 3 * model.mlp_size / (2 * model.hidden_size);
   } else {
     config["mlp_ratio"] = model.mlp_size / model.hidden_size;
