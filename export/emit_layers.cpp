@@ -236,8 +236,8 @@ std::string VitEmitter::activation(const std::string& module, const std::string&
       return node("Mul", {x, hard_sigmoid(module, x, 0.5F, 1)});
     case Activation::laplace:
       return laplace(module, x);
-    case Activation::sqrt_softplus:
-      return node("Sqrt", {node("Softplus", {x})});
+    case Activation::sqrt_softplus:  // OpenVINO's Softplus falls below 0, where there is no root
+      return node("Sqrt", {node("Relu", {node("Softplus", {x})})});
     case Activation::identity:
       break;
   }
