@@ -98,6 +98,14 @@ std::string VitEmitter::mean(const std::string& module, const std::string& x, st
                        {{"axes", std::vector<std::int64_t>{axis}}, {"keepdims", keepdims}});
 }
 
+/// Of all positions along an axis, which is not kept.
+std::string VitEmitter::largest(const std::string& module, const std::string& x, std::int64_t axis) {
+  if (builder_.opset() >= 18)
+    return builder_.node(module, "ReduceMax", {x, builder_.ints({axis})}, {{"keepdims", std::int64_t{0}}});
+  return builder_.node(module, "ReduceMax", {x},
+                       {{"axes", std::vector<std::int64_t>{axis}}, {"keepdims", std::int64_t{0}}});
+}
+
 std::string VitEmitter::norm(const std::string& module, const std::string& x, const std::string& weight,
                              const NormWeights& norm) {
   switch (config_.norm) {
@@ -167,24 +175,69 @@ std::string VitEmitter::gelu_tanh(const std::string& module, const std::string& 
   return builder_.node(module, "Mul", {half, gate});
 }
 
+/// (1 + erf((x − μ) / (σ √2))) / 2
+std::string VitEmitter::laplace(const std::string& module, const std::string& x) {
+  const std::string centred = builder_.node(module, "Sub", {x, builder_.scalar("laplace_mu", 0.707107F)});
+  const std::string divisor = builder_.scalar("laplace_width", 0.282095F * std::numbers::sqrt2_v<float>);
+  const std::string error = builder_.node(module, "Erf", {builder_.node(module, "Div", {centred, divisor})});
+  return builder_.node(
+      module, "Mul",
+      {builder_.node(module, "Add", {error, builder_.scalar("one", 1.0F)}), builder_.scalar("half", 0.5F)});
+}
+
+/// min(1, max(0, slope x + offset))
+std::string VitEmitter::hard_sigmoid(const std::string& module, const std::string& x, float slope,
+                                     float offset) {
+  return builder_.node(module, "HardSigmoid", {x}, {{"alpha", slope}, {"beta", offset}});
+}
+
+/// Opset 18 has Mish and 14 HardSwish; the products are known to more runtimes, and fused where those are.
 std::string VitEmitter::activation(const std::string& module, const std::string& x, Activation function) {
+  const auto node = [&](const char* op, std::vector<std::string> inputs,
+                        GraphBuilder::Attributes attributes = {}) {
+    return builder_.node(module, op, std::move(inputs), std::move(attributes));
+  };
   switch (function) {
     case Activation::gelu:
       return gelu(module, x);
     case Activation::gelu_tanh:
       return gelu_tanh(module, x);
-    case Activation::quick_gelu: {  // x σ(1.702 x)
-      const std::string scaled = builder_.node(module, "Mul", {x, builder_.scalar("quick_gelu", 1.702F)});
-      return builder_.node(module, "Mul", {x, builder_.node(module, "Sigmoid", {scaled})});
-    }
+    case Activation::quick_gelu:  // x σ(1.702 x)
+      return node("Mul", {x, node("Sigmoid", {node("Mul", {x, builder_.scalar("quick_gelu", 1.702F)})})});
+    case Activation::gelu_10:
+      return node("Clip", {gelu(module, x), builder_.scalar("minus_ten", -10), builder_.scalar("ten", 10)});
     case Activation::relu:
-      return builder_.node(module, "Relu", {x});
+      return node("Relu", {x});
+    case Activation::leaky_relu:
+      return node("LeakyRelu", {x}, {{"alpha", 0.01F}});
+    case Activation::relu6:
+      return node("Clip", {x, builder_.scalar("zero", 0), builder_.scalar("six", 6)});
+    case Activation::relu2: {
+      const std::string positive = node("Relu", {x});
+      return node("Mul", {positive, positive});
+    }
+    case Activation::elu:
+      return node("Elu", {x}, {{"alpha", 1.0F}});
+    case Activation::selu:
+      return node("Selu", {x}, {{"alpha", 1.6732632423543772F}, {"gamma", 1.0507009873554805F}});
     case Activation::silu:
-      return builder_.node(module, "Mul", {x, builder_.node(module, "Sigmoid", {x})});
+      return node("Mul", {x, node("Sigmoid", {x})});
+    case Activation::mish:
+      return node("Mul", {x, node("Tanh", {node("Softplus", {x})})});
     case Activation::tanh:
-      return builder_.node(module, "Tanh", {x});
+      return node("Tanh", {x});
     case Activation::sigmoid:
-      return builder_.node(module, "Sigmoid", {x});
+      return node("Sigmoid", {x});
+    case Activation::hard_sigmoid:
+      return hard_sigmoid(module, x, 1 / 6.0F, 0.5F);
+    case Activation::hard_swish:
+      return node("Mul", {x, hard_sigmoid(module, x, 1 / 6.0F, 0.5F)});
+    case Activation::hard_mish:
+      return node("Mul", {x, hard_sigmoid(module, x, 0.5F, 1)});
+    case Activation::laplace:
+      return laplace(module, x);
+    case Activation::sqrt_softplus:  // OpenVINO's Softplus falls below 0, where there is no root
+      return node("Sqrt", {node("Relu", {node("Softplus", {x})})});
     case Activation::identity:
       break;
   }

@@ -145,6 +145,14 @@ std::string VitEmitter::pool(const std::string& x) {
       return builder_.node("/pool", "Concat", {cls, mean("/pool", patches(x), 1, false)},
                            {{"axis", std::int64_t{1}}});
     }
+    case Pooling::max:
+      return largest("/pool", patches(x), 1);
+    case Pooling::mean_max: {  // (max + mean) / 2
+      const std::string rows = patches(x);
+      const std::string sum =
+          builder_.node("/pool", "Add", {largest("/pool", rows, 1), mean("/pool", rows, 1, false)});
+      return builder_.node("/pool", "Mul", {sum, builder_.scalar("half", 0.5F)});
+    }
     case Pooling::attention:
       return attention_pool(patches(x));
   }

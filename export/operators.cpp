@@ -190,6 +190,7 @@ const std::map<std::string, Entry, std::less<>>& operators() {
     std::map<std::string, Entry, std::less<>> t = {
         {"Attention", {23, make_attention}},
         {"Cast", {13, make_cast}},
+        {"Clip", {13, make_clip}},
         {"Concat", {13, make_concat}},
         {"Conv", {13, make_conv}},
         {"DequantizeLinear", {13, make_dequantize_linear}},
@@ -201,6 +202,7 @@ const std::map<std::string, Entry, std::less<>>& operators() {
         {"MatMul", {13, make_matmul}},
         {"Pad", {13, make_pad}},
         {"QuantizeLinear", {13, make_quantize_linear}},
+        {"ReduceMax", {13, make_reduce_max}},
         {"ReduceMean", {13, make_reduce_mean}},
         {"Reshape", {13, make_reshape}},
         {"Slice", {13, make_slice}},
@@ -214,8 +216,11 @@ const std::map<std::string, Entry, std::less<>>& operators() {
       t[name] = {13, [name](NodeReader& node) { return make_binary(node, name); }};
     }
     for (const char* name :
-         {"Sqrt", "Exp", "Sin", "Cos", "Erf", "Tanh", "Sigmoid", "Relu", "Neg", "Identity"}) {
+         {"Sqrt", "Exp", "Sin", "Cos", "Erf", "Tanh", "Sigmoid", "Relu", "Neg", "Identity", "Softplus"}) {
       t[name] = {13, [name](NodeReader& node) { return make_unary(node, name); }};
+    }
+    for (const char* name : {"LeakyRelu", "HardSigmoid", "Elu", "Selu"}) {
+      t[name] = {13, [name](NodeReader& node) { return make_rectifier(node, name); }};
     }
     return t;
   }();

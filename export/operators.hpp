@@ -121,12 +121,16 @@ Operator make_conv(NodeReader& node);
 Operator make_dequantize_linear(NodeReader& node);
 Operator make_expand(NodeReader& node);
 Operator make_gather(NodeReader& node);
+Operator make_clip(NodeReader& node);
 Operator make_gelu(NodeReader& node);
+/// Functions that have pieces, with parameters.
+Operator make_rectifier(NodeReader& node, const std::string& op_type);
 Operator make_gemm(NodeReader& node);
 Operator make_layer_normalization(NodeReader& node);
 Operator make_matmul(NodeReader& node);
 Operator make_pad(NodeReader& node);
 Operator make_quantize_linear(NodeReader& node);
+Operator make_reduce_max(NodeReader& node);
 Operator make_reduce_mean(NodeReader& node);
 Operator make_reshape(NodeReader& node);
 Operator make_slice(NodeReader& node);

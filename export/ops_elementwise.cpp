@@ -1,7 +1,9 @@
 // Operators that compute each element from one of each input.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "export/operators.hpp"
@@ -148,11 +150,52 @@ Operator make_unary(NodeReader& node, const std::string& op_type) {
     if (op_type == "Erf") return unary([](float x) { return std::erf(x); });
     if (op_type == "Tanh") return unary([](float x) { return std::tanh(x); });
     if (op_type == "Sigmoid") return unary([](float x) { return 1 / (1 + std::exp(-x)); });
+    if (op_type == "Softplus")
+      return unary([](float x) { return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x))); });
     if (op_type == "Identity") return unary([](float x) { return x; });
     if (op_type == "Relu") return unary([](float x) { return x < 0 ? 0.0F : x; });
     return unary([](float x) { return -x; });
   };
   return {ElementType::f32, kernel()};
+}
+
+Operator make_rectifier(NodeReader& node, const std::string& op_type) {
+  node.expect_inputs(1, 1);
+  node.expect_types(ElementType::f32);
+  if (op_type == "LeakyRelu") {
+    const float alpha = node.number("alpha", 0.01F);
+    return {ElementType::f32, unary([alpha](float x) { return x < 0 ? alpha * x : x; })};
+  }
+  if (op_type == "HardSigmoid") {
+    const float alpha = node.number("alpha", 0.2F);
+    const float beta = node.number("beta", 0.5F);
+    return {ElementType::f32,
+            unary([alpha, beta](float x) { return std::max(0.0F, std::min(1.0F, alpha * x + beta)); })};
+  }
+  const bool selu = op_type == "Selu";
+  const float alpha = node.number("alpha", selu ? 1.6732632423543772F : 1.0F);
+  const float gamma = selu ? node.number("gamma", 1.0507009873554805F) : 1.0F;
+  return {ElementType::f32,
+          unary([alpha, gamma](float x) { return gamma * (x < 0 ? alpha * std::expm1(x) : x); })};
+}
+
+Operator make_clip(NodeReader& node) {
+  node.expect_inputs(1, 3);
+  node.expect_types(ElementType::f32);
+  const std::vector<bool> bounded{node.has(1), node.has(2)};
+  return {ElementType::f32, [bounded](const Arguments& arguments) -> std::vector<Value> {
+            std::array<float, 2> ends{-std::numeric_limits<float>::infinity(),
+                                      std::numeric_limits<float>::infinity()};
+            for (std::size_t i = 0; i < 2; ++i) {
+              if (!bounded[i]) continue;
+              const Value& end = arguments[i + 1];
+              if (end.size() != 1) arguments.fail("its limits must be single numbers");
+              ends[i] = *end.f32();
+            }
+            const auto [low, high] = ends;
+            return unary([low = low, high = high](float x) { return std::min(high, std::max(low, x)); })(
+                arguments);
+          }};
 }
 
 Operator make_gelu(NodeReader& node) {

@@ -1,4 +1,5 @@
-// Operators that sum along axes. Sums are in double: their errors must not be mistaken for the engine's.
+// Operators that sum along axes, and one that compares. Sums are in double: their errors must not be mistaken
+// for the engine's.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,24 +55,41 @@ Value softmax(const Arguments& arguments, std::int64_t wanted_axis) {
   return result;
 }
 
-// --------------------------------------------------------------------------------------------- ReduceMean
+// --------------------------------------------------------------------------------- ReduceMean, ReduceMax
 struct Axis {
   std::int64_t extent;
   std::int64_t stride;
 };
 
-/// The sum over all positions along the axes, the last of them innermost.
-double sum_along(const float* from, const std::vector<Axis>& axes, std::size_t first) {
-  double sum = 0;
+/// Folds all positions along the axes into `result`, the last of the axes innermost.
+template <class F>
+void fold_along(const float* from, const std::vector<Axis>& axes, std::size_t first, double& result, F f) {
   const Axis axis = axes[first];
   for (std::int64_t i = 0; i < axis.extent; ++i) {
     const float* at = from + i * axis.stride;
-    sum += first + 1 == axes.size() ? static_cast<double>(*at) : sum_along(at, axes, first + 1);
+    if (first + 1 == axes.size()) {
+      result = f(result, static_cast<double>(*at));
+    } else {
+      fold_along(at, axes, first + 1, result, f);
+    }
   }
-  return sum;
 }
 
-Value reduce_mean(const Arguments& arguments, const std::vector<std::size_t>& reduced, bool keep) {
+enum class Reduction { mean, max };
+
+double reduced(Reduction reduction, const float* from, const std::vector<Axis>& axes, std::int64_t count) {
+  if (reduction == Reduction::max) {
+    double largest = -std::numeric_limits<double>::infinity();
+    fold_along(from, axes, 0, largest, [](double x, double y) { return y > x || std::isnan(y) ? y : x; });
+    return largest;
+  }
+  double sum = 0;
+  fold_along(from, axes, 0, sum, [](double x, double y) { return x + y; });
+  return sum / static_cast<double>(count);
+}
+
+Value reduce(Reduction reduction, const Arguments& arguments, const std::vector<std::size_t>& over,
+             bool keep) {
   const Value& from = arguments[0];
   const Shape strides = row_major_strides(from.shape());
   std::vector<Axis> along = {{1, 0}};
@@ -80,7 +98,7 @@ Value reduce_mean(const Arguments& arguments, const std::vector<std::size_t>& re
   std::int64_t count = 1;
   for (std::size_t i = 0; i < strides.size(); ++i) {
     const Axis axis{from.shape()[i], strides[i]};
-    const bool is_reduced = std::find(reduced.begin(), reduced.end(), i) != reduced.end();
+    const bool is_reduced = std::find(over.begin(), over.end(), i) != over.end();
     (is_reduced ? along : kept).push_back(axis);
     if (is_reduced) count *= axis.extent;
     if (!is_reduced || keep) shape.push_back(is_reduced ? 1 : axis.extent);
@@ -93,8 +111,7 @@ Value reduce_mean(const Arguments& arguments, const std::vector<std::size_t>& re
       for (std::size_t k = kept.size(); k-- > 0; rest /= kept[k].extent) {
         offset += rest % kept[k].extent * kept[k].stride;
       }
-      const double sum = sum_along(from.f32() + offset, along, 0);
-      result.f32()[i] = static_cast<float>(sum / static_cast<double>(count));
+      result.f32()[i] = static_cast<float>(reduced(reduction, from.f32() + offset, along, count));
     }
   });
   return result;
@@ -140,17 +157,8 @@ Value layer_normalization(const Arguments& arguments, std::int64_t wanted_axis, 
   return result;
 }
 
-}  // namespace
-
-Operator make_softmax(NodeReader& node) {
-  node.expect_inputs(1, 1);
-  node.expect_types(ElementType::f32);
-  const std::int64_t axis = node.integer("axis", -1);
-  return {ElementType::f32,
-          [axis](const Arguments& arguments) -> std::vector<Value> { return {softmax(arguments, axis)}; }};
-}
-
-Operator make_reduce_mean(NodeReader& node) {
+// ----------------------------------------------------------------------------------------- attributes
+Operator make_reduction(NodeReader& node, Reduction reduction) {
   const bool axes_are_input = node.opset() >= 18;
   node.expect_inputs(1, axes_are_input ? 2 : 1);
   node.expect_type(0, {ElementType::f32});
@@ -164,8 +172,26 @@ Operator make_reduce_mean(NodeReader& node) {
                 arguments.has(1) ? arguments.integers(1) : given.value_or(Shape());
             std::vector<std::size_t> axes = arguments.axes(wanted, rank);
             for (std::size_t i = 0; wanted.empty() && i < rank; ++i) axes.push_back(i);  // none means all
-            return {reduce_mean(arguments, axes, keep)};
+            return {reduce(reduction, arguments, axes, keep)};
           }};
+}
+
+}  // namespace
+
+Operator make_softmax(NodeReader& node) {
+  node.expect_inputs(1, 1);
+  node.expect_types(ElementType::f32);
+  const std::int64_t axis = node.integer("axis", -1);
+  return {ElementType::f32,
+          [axis](const Arguments& arguments) -> std::vector<Value> { return {softmax(arguments, axis)}; }};
+}
+
+Operator make_reduce_mean(NodeReader& node) {
+  return make_reduction(node, Reduction::mean);
+}
+
+Operator make_reduce_max(NodeReader& node) {
+  return make_reduction(node, Reduction::max);
 }
 
 Operator make_layer_normalization(NodeReader& node) {

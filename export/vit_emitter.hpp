@@ -105,6 +105,9 @@ class VitEmitter {
   std::string gemm(const std::string& module, const std::string& x, const std::string& weight,
                    const LinearWeights& linear);
   std::string mean(const std::string& module, const std::string& x, std::int64_t axis, bool keep);
+  std::string largest(const std::string& module, const std::string& x, std::int64_t axis);
+  std::string laplace(const std::string& module, const std::string& x);
+  std::string hard_sigmoid(const std::string& module, const std::string& x, float slope, float offset);
   std::string activation(const std::string& module, const std::string& x, Activation function);
   std::string gelu(const std::string& module, const std::string& x);
   std::string gelu_tanh(const std::string& module, const std::string& x);

@@ -2,43 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
+#include "io/activation_names.hpp"
+
 namespace vit::io {
 namespace {
-
-struct ActivationName {
-  std::string_view name;
-  Activation activation;
-};
-
-// transformers/activations.py. gelu_fast and gelu_accurate are other ways to write the tanh formula.
-constexpr std::array kActivations{
-    ActivationName{"gelu", Activation::gelu},
-    ActivationName{"gelu_python", Activation::gelu},
-    ActivationName{"gelu_new", Activation::gelu_tanh},
-    ActivationName{"gelu_pytorch_tanh", Activation::gelu_tanh},
-    ActivationName{"gelu_python_tanh", Activation::gelu_tanh},
-    ActivationName{"gelu_fast", Activation::gelu_tanh},
-    ActivationName{"gelu_accurate", Activation::gelu_tanh},
-    ActivationName{"quick_gelu", Activation::quick_gelu},
-    ActivationName{"relu", Activation::relu},
-    ActivationName{"silu", Activation::silu},
-    ActivationName{"swish", Activation::silu},
-    ActivationName{"tanh", Activation::tanh},
-    ActivationName{"sigmoid", Activation::sigmoid},
-    ActivationName{"linear", Activation::identity},
-};
-
-std::string known_activations() {
-  std::string text;
-  for (const ActivationName& row : kActivations)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", row.name);
-  return text;
-}
 
 /// Far beyond every real value, and small enough that sums and products of two cannot overflow.
 constexpr std::int64_t kMaxValue = std::int64_t{1} << 30;
@@ -123,16 +93,14 @@ Activation ConfigReader::activation(std::string_view key, Activation otherwise) 
     note(key, std::string(to_string(otherwise)), defaults_source_);
     return otherwise;
   }
-  const auto row = std::find_if(kActivations.begin(), kActivations.end(),
-                                [&](const ActivationName& r) { return r.name == *name; });
-  if (row == kActivations.end()) {
-    fail(ErrorCode::model_unsupported,
-         fmt::format("\"{}\": the activation \"{}\" is not supported; supported: {}", key, *name,
-                     known_activations()));
+  const auto activation = find_activation(transformers_activations(), *name);
+  if (!activation) {
+    fail(ErrorCode::model_unsupported, fmt::format("\"{}\": the activation \"{}\" {}", key, *name,
+                                                   why_refused(transformers_activations(), *name)));
   }
-  const std::string_view canonical = to_string(row->activation);
+  const std::string_view canonical = to_string(*activation);
   note(key, canonical == *name ? *name : fmt::format("{} ({})", canonical, *name), from_config_);
-  return row->activation;
+  return *activation;
 }
 
 ConfigReader ConfigReader::section(std::string_view key) const {

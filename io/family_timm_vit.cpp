@@ -180,14 +180,20 @@ void read_pooling(TimmArgs& args, ModelConfig& model) {
     model.pooling = Pooling::cls;
   } else if (pool == "avg") {
     model.pooling = Pooling::mean;
+  } else if (pool == "max") {
+    model.pooling = Pooling::max;
+  } else if (pool == "avgmax") {
+    model.pooling = Pooling::mean_max;
   } else if (pool == "map") {
     model.pooling = Pooling::attention;
   } else {
-    args.fail(ErrorCode::model_unsupported,
-              fmt::format("\"global_pool\": \"{}\" is not supported; token, avg and map are", pool));
+    args.fail(
+        ErrorCode::model_unsupported,
+        fmt::format("\"global_pool\": \"{}\" is not supported; token, avg, max, avgmax and map are", pool));
   }
   model.pool_prefix = args.boolean("pool_include_prefix", false);
-  if (args.boolean("fc_norm", model.pooling == Pooling::mean)) model.final_norm = FinalNorm::after_pooling;
+  const bool reduces = pool == "avg" || pool == "max" || pool == "avgmax";
+  if (args.boolean("fc_norm", reduces)) model.final_norm = FinalNorm::after_pooling;
   if (!args.boolean("final_norm", true)) model.final_norm = FinalNorm::none;
 }
 

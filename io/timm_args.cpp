@@ -4,28 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+
+#include "io/activation_names.hpp"
 
 namespace vit::io {
 namespace {
-
-struct ActivationName {
-  std::string_view name;
-  Activation activation;
-};
-
-// timm/layers/create_act.py
-constexpr std::array kActivations{
-    ActivationName{"gelu", Activation::gelu},
-    ActivationName{"gelu_tanh", Activation::gelu_tanh},
-    ActivationName{"quick_gelu", Activation::quick_gelu},
-    ActivationName{"relu", Activation::relu},
-    ActivationName{"silu", Activation::silu},
-    ActivationName{"swish", Activation::silu},
-    ActivationName{"sigmoid", Activation::sigmoid},
-    ActivationName{"tanh", Activation::tanh},
-    ActivationName{"identity", Activation::identity},
-};
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -148,14 +131,14 @@ Activation TimmArgs::activation(std::string_view key, Activation otherwise) {
     return otherwise;
   }
   const std::string name = found.value->is_string() ? lower(found.value->get<std::string>()) : "";
-  const auto row = std::find_if(kActivations.begin(), kActivations.end(),
-                                [&](const ActivationName& r) { return r.name == name; });
-  if (row == kActivations.end()) {
+  const auto activation = find_activation(timm_activations(), name);
+  if (!activation) {
     fail(ErrorCode::model_unsupported,
-         fmt::format("\"{}\": the activation {} is not supported", key, describe(*found.value)));
+         fmt::format("\"{}\": the activation {} {}", key, describe(*found.value),
+                     why_refused(timm_activations(), name)));
   }
-  note(key, std::string(to_string(row->activation)), found);
-  return row->activation;
+  note(key, std::string(to_string(*activation)), found);
+  return *activation;
 }
 
 TimmArgs::NormLayer TimmArgs::norm_layer(std::string_view key) {

@@ -117,6 +117,30 @@ std::string_view to_string(Activation activation) {
       return "sigmoid";
     case Activation::identity:
       return "identity";
+    case Activation::gelu_10:
+      return "gelu_10";
+    case Activation::leaky_relu:
+      return "leaky_relu";
+    case Activation::relu6:
+      return "relu6";
+    case Activation::relu2:
+      return "relu2";
+    case Activation::elu:
+      return "elu";
+    case Activation::selu:
+      return "selu";
+    case Activation::mish:
+      return "mish";
+    case Activation::hard_sigmoid:
+      return "hard_sigmoid";
+    case Activation::hard_swish:
+      return "hard_swish";
+    case Activation::hard_mish:
+      return "hard_mish";
+    case Activation::laplace:
+      return "laplace";
+    case Activation::sqrt_softplus:
+      return "sqrt_softplus";
   }
   return "?";
 }
@@ -129,6 +153,10 @@ std::string_view to_string(Pooling pooling) {
       return "mean";
     case Pooling::cls_and_mean:
       return "cls_and_mean";
+    case Pooling::max:
+      return "max";
+    case Pooling::mean_max:
+      return "mean_max";
     case Pooling::attention:
       return "attention";
   }

@@ -16,15 +16,27 @@ struct Size2 {
 
 /// Element-wise functions, by their exact formulas (names of the references' config files in brackets).
 enum class Activation {
-  gelu,        ///< x Φ(x), Φ through erf            [gelu, gelu_python]
-  gelu_tanh,   ///< 0.5 x (1 + tanh(√(2/π)(x + 0.044715 x³)))  [gelu_new, gelu_pytorch_tanh, gelu_fast,
-               ///< gelu_accurate]
-  quick_gelu,  ///< x σ(1.702 x)                      [quick_gelu]
-  relu,        ///< max(0, x)                         [relu]
-  silu,        ///< x σ(x)                            [silu, swish]
-  tanh,        ///< tanh(x), of poolers               [tanh]
-  sigmoid,     ///< σ(x)                              [sigmoid]
-  identity,    ///< x                                 [linear]
+  gelu,           ///< x Φ(x), Φ through erf            [gelu, gelu_python]
+  gelu_tanh,      ///< 0.5 x (1 + tanh(√(2/π)(x + 0.044715 x³)))  [gelu_new, gelu_pytorch_tanh, gelu_fast,
+                  ///< gelu_accurate]
+  quick_gelu,     ///< x σ(1.702 x)                      [quick_gelu]
+  relu,           ///< max(0, x)                         [relu]
+  silu,           ///< x σ(x)                            [silu, swish]
+  tanh,           ///< tanh(x), of poolers               [tanh]
+  sigmoid,        ///< σ(x)                              [sigmoid]
+  identity,       ///< x                                 [linear, identity]
+  gelu_10,        ///< min(10, x Φ(x))                   [gelu_10]
+  leaky_relu,     ///< x > 0 ? x : 0.01 x                [leaky_relu]
+  relu6,          ///< min(6, max(0, x))                 [relu6]
+  relu2,          ///< max(0, x)²                        [relu2]
+  elu,            ///< x > 0 ? x : eˣ − 1                [elu, celu: the same where α is 1]
+  selu,           ///< 1.0507… (x > 0 ? x : 1.6733… (eˣ − 1))  [selu] (Klambauer et al. 2017)
+  mish,           ///< x tanh(ln(1 + eˣ))                [mish]
+  hard_sigmoid,   ///< min(1, max(0, x/6 + 1/2))         [hard_sigmoid, hardsigmoid]
+  hard_swish,     ///< x min(1, max(0, x/6 + 1/2))       [hard_swish, hardswish]
+  hard_mish,      ///< x min(1, max(0, x/2 + 1))         [hard_mish]
+  laplace,        ///< Φ((x − 0.707107) / 0.282095)      [laplace]
+  sqrt_softplus,  ///< √ln(1 + eˣ)                       [sqrtsoftplus]
 };
 
 /// "gelu", "gelu_tanh", …: the enumerator's name.
@@ -35,6 +47,8 @@ enum class Pooling {
   cls,           ///< the class token, [B, D]
   mean,          ///< mean of the patch tokens, [B, D]
   cls_and_mean,  ///< class token ⊕ mean of the patch tokens, [B, 2 D] (DINOv2's linear head)
+  max,           ///< the largest of the patch tokens, number by number, [B, D]
+  mean_max,      ///< half the sum of mean and max, [B, D] (timm's avgmax)
   attention,     ///< what a learned query attends to in the patch tokens, [B, D] (Zhai et al. 2022, "MAP")
 };
 

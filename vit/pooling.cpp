@@ -29,6 +29,36 @@ void patch_mean(const float* tokens, std::int64_t T, std::int64_t D, std::int64_
   }
 }
 
+/// The largest numbers of the tokens of one image behind the first `prefix`: tokens [T, D] -> largest [D].
+void patch_max(const float* tokens, std::int64_t T, std::int64_t D, std::int64_t prefix, float* largest) {
+  std::copy_n(tokens + prefix * D, D, largest);
+  for (std::int64_t t = prefix + 1; t < T; ++t) {
+    const float* token = tokens + t * D;
+    for (std::int64_t d = 0; d < D; ++d) largest[d] = std::max(largest[d], token[d]);
+  }
+}
+
+/// tokens [T, D] -> half of mean + max [D]
+void patch_mean_max(const float* tokens, std::int64_t T, std::int64_t D, std::int64_t prefix, float* pooled) {
+  patch_mean(tokens, T, D, prefix, pooled);
+  for (std::int64_t begin = 0; begin < D; begin += kColumns) {
+    const std::int64_t columns = std::min(kColumns, D - begin);
+    std::array<float, kColumns> largest{};
+    std::copy_n(tokens + prefix * D + begin, columns, largest.data());
+    for (std::int64_t t = prefix + 1; t < T; ++t) {
+      const float* token = tokens + t * D + begin;
+      for (std::int64_t d = 0; d < columns; ++d) {
+        float& top = largest[static_cast<std::size_t>(d)];
+        top = std::max(top, token[d]);
+      }
+    }
+    for (std::int64_t d = 0; d < columns; ++d) {
+      float& value = pooled[begin + d];
+      value = 0.5F * (largest[static_cast<std::size_t>(d)] + value);
+    }
+  }
+}
+
 }  // namespace
 
 void pool(const ModelConfig& config, const ConstTensorView& states, Tensor& pooled) {
@@ -49,6 +79,12 @@ void pool(const ModelConfig& config, const ConstTensorView& states, Tensor& pool
       case Pooling::cls_and_mean:
         std::copy_n(tokens, D, row);
         patch_mean(tokens, T, D, prefix, row + D);
+        break;
+      case Pooling::max:
+        patch_max(tokens, T, D, prefix, row);
+        break;
+      case Pooling::mean_max:
+        patch_mean_max(tokens, T, D, prefix, row);
         break;
       case Pooling::attention:
         throw Error(ErrorCode::internal, "attention pooling is no reduction");

@@ -339,6 +339,27 @@ for op_type in ["Exp", "Sin", "Cos"]:     # at the end: whatever comes before ke
     op("scalar", op_type, [np.asarray(np.float32(0.7))], 13)
 for op_type in ["Sin", "Cos"]:
     op("far", op_type, [np.array([-100, -31.5, 0, 31.5, 100], np.float32)])
+ENDS = np.array([-200, -90, -20, -8, -3, -1e-3, 0, 1e-3, 3, 6, 20, 90, 200], np.float32)
+for op_type in ["Softplus", "HardSigmoid", "LeakyRelu", "Elu", "Selu"]:
+    op("3d", op_type, [3 * f32(2, 3, 33)], 13)
+    op("scalar", op_type, [np.asarray(np.float32(-0.7))], 13)
+    op("ends", op_type, [ENDS])
+op("sixth", "HardSigmoid", [3 * f32(3, 17)], alpha=1 / 6, beta=0.5)
+op("steeper", "LeakyRelu", [3 * f32(3, 17)], alpha=0.3)
+op("half", "Elu", [3 * f32(3, 17)], alpha=0.5)
+op("others", "Selu", [3 * f32(3, 17)], alpha=0.5, gamma=2.0)
+op("both", "Clip", [3 * f32(2, 3, 33), np.float32(-1), np.float32(2)], 13, constants=[1, 2])
+op("low", "Clip", [3 * f32(3, 17), np.float32(0.5)], constants=[1])
+op("high", "Clip", [3 * f32(3, 17), None, np.float32(-0.5)], constants=[2])
+op("none", "Clip", [3 * f32(3, 17)])
+op("from_inputs", "Clip", [3 * f32(3, 17), np.asarray(np.float32(-1)), np.asarray(np.float32(2))])
+op("scalar", "Clip", [np.asarray(np.float32(7)), np.float32(0), np.float32(6)], constants=[1, 2])
+op("tokens", "ReduceMax", [f32(2, 17, 5)], 13, axes=[1], keepdims=0)
+op("last", "ReduceMax", [-1 - np.abs(f32(2, 3, 70))], 17, axes=[-1])
+op("two", "ReduceMax", [f32(2, 3, 5, 7)], 13, axes=[1, 3])
+op("all", "ReduceMax", [f32(2, 3, 5)], 13)
+op("tokens", "ReduceMax", [f32(2, 17, 5), i64(1)], 18, constants=[1], keepdims=0)
+op("last", "ReduceMax", [f32(2, 3, 70), i64(-1)], 20, constants=[1])
 
 out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "onnx"
 out.mkdir(parents=True, exist_ok=True)

@@ -361,9 +361,13 @@ TEST(Checkpoint, RefusesWhatItDoesNotKnowByName) {
   EXPECT_CONFIG_ERROR(model, "model_type", "vit, dinov2");
 
   EditableModel activation("hf_vit_base");
-  activation.config["hidden_act"] = "mish";
-  EXPECT_ERROR(load(activation), ErrorCode::model_unsupported, "config.json", "hidden_act", "\"mish\"",
+  activation.config["hidden_act"] = "hard_mish";  // timm's
+  EXPECT_ERROR(load(activation), ErrorCode::model_unsupported, "config.json", "hidden_act", "\"hard_mish\"",
                "quick_gelu");
+  for (const char* name : {"prelu", "xielu"}) {
+    activation.config["hidden_act"] = name;
+    EXPECT_ERROR(load(activation), ErrorCode::model_unsupported, "hidden_act", name, "learned parameters");
+  }
   EditableModel head_dim("hf_vit_base");
   head_dim.config["head_dim"] = 16;
   EXPECT_EQ(load(head_dim).info.config.head_size(), 16);
@@ -443,6 +447,7 @@ TEST(Checkpoint, ReadsEveryActivation) {
                                                                  {"gelu_python", Activation::gelu},
                                                                  {"gelu_new", Activation::gelu_tanh},
                                                                  {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                                                                 {"gelu_python_tanh", Activation::gelu_tanh},
                                                                  {"gelu_fast", Activation::gelu_tanh},
                                                                  {"gelu_accurate", Activation::gelu_tanh},
                                                                  {"quick_gelu", Activation::quick_gelu},
@@ -451,6 +456,14 @@ TEST(Checkpoint, ReadsEveryActivation) {
                                                                  {"swish", Activation::silu},
                                                                  {"tanh", Activation::tanh},
                                                                  {"sigmoid", Activation::sigmoid},
+                                                                 {"gelu_10", Activation::gelu_10},
+                                                                 {"relu2", Activation::relu2},
+                                                                 {"relu6", Activation::relu6},
+                                                                 {"leaky_relu", Activation::leaky_relu},
+                                                                 {"hardswish", Activation::hard_swish},
+                                                                 {"mish", Activation::mish},
+                                                                 {"laplace", Activation::laplace},
+                                                                 {"sqrtsoftplus", Activation::sqrt_softplus},
                                                                  {"linear", Activation::identity}}) {
     EditableModel model("hf_vit_base");
     model.config["hidden_act"] = name;

@@ -102,10 +102,54 @@ TEST(TimmVit, MovesTheNormWithThePooling) {
   EXPECT_EQ(load(model).info.config.final_norm, FinalNorm::none);
 }
 
+TEST(TimmVit, ReadsEveryActivation) {
+  using Row = std::pair<const char*, Activation>;
+  for (const auto& [name, activation] : {Row{"gelu", Activation::gelu},
+                                         {"gelu_tanh", Activation::gelu_tanh},
+                                         {"quick_gelu", Activation::quick_gelu},
+                                         {"relu", Activation::relu},
+                                         {"ReLU6", Activation::relu6},
+                                         {"leaky_relu", Activation::leaky_relu},
+                                         {"elu", Activation::elu},
+                                         {"celu", Activation::elu},
+                                         {"selu", Activation::selu},
+                                         {"silu", Activation::silu},
+                                         {"swish", Activation::silu},
+                                         {"hard_swish", Activation::hard_swish},
+                                         {"hardswish", Activation::hard_swish},
+                                         {"mish", Activation::mish},
+                                         {"hard_mish", Activation::hard_mish},
+                                         {"sigmoid", Activation::sigmoid},
+                                         {"hard_sigmoid", Activation::hard_sigmoid},
+                                         {"hardsigmoid", Activation::hard_sigmoid},
+                                         {"tanh", Activation::tanh},
+                                         {"identity", Activation::identity}}) {
+    EXPECT_EQ(load(with("act_layer", name)).info.config.activation, activation) << name;
+  }
+}
+
+TEST(TimmVit, PoolsByTheLargestAndMovesTheNorm) {
+  for (const auto& [name, pooling] :
+       {std::pair{"max", Pooling::max}, std::pair{"avgmax", Pooling::mean_max}}) {
+    const ModelConfig config = load(with("global_pool", name, "timm_vit_reg4_gap")).info.config;
+    EXPECT_EQ(config.pooling, pooling);
+    EXPECT_EQ(config.final_norm, FinalNorm::after_pooling);
+    // Eva moves it for the mean alone.
+    EditableModel eva = with("global_pool", name, "timm_eva02");
+    eva.rename("fc_norm.weight", "norm.weight");
+    eva.rename("fc_norm.bias", "norm.bias");
+    EXPECT_EQ(load(eva).info.config.pooling, pooling);
+    EXPECT_EQ(load(eva).info.config.final_norm, FinalNorm::before_pooling);
+    EXPECT_UNSUPPORTED(with("global_pool", name, "timm_beit"), "global_pool", name, "avg and token");
+  }
+}
+
 TEST(TimmVit, RefusesWhatItDoesNotHaveByName) {
   EXPECT_UNSUPPORTED(with("hovercraft", true), "\"hovercraft\"", "model_args");
-  EXPECT_UNSUPPORTED(with("global_pool", "avgmax"), "global_pool", "avgmax", "token, avg and map");
-  EXPECT_UNSUPPORTED(with("act_layer", "mish"), "act_layer", "mish");
+  EXPECT_UNSUPPORTED(with("global_pool", "prr"), "global_pool", "prr", "token, avg, max, avgmax and map");
+  EXPECT_UNSUPPORTED(with("act_layer", "prelu"), "act_layer", "prelu", "learned parameters");
+  EXPECT_UNSUPPORTED(with("act_layer", "laplace"), "act_layer", "laplace", "hard_mish");  // transformers'
+  EXPECT_UNSUPPORTED(with("act_layer", 3), "act_layer", "3");
   EXPECT_UNSUPPORTED(with("norm_layer", "batchnorm"), "norm_layer", "batchnorm");
   EXPECT_UNSUPPORTED(with("embed_norm_layer", "rmsnorm"), "embed_norm_layer");
   EXPECT_UNSUPPORTED(with("block_fn", "CrossBlock"), "block_fn", "CrossBlock");

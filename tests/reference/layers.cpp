@@ -19,12 +19,24 @@ void softmax_in_place(std::vector<double>& x) {
   for (double& value : x) value /= sum;
 }
 
+/// Φ(x), without cancellation for x << 0.
+double normal_cdf(double x) {
+  return 0.5 * std::erfc(-x / std::numbers::sqrt2);
+}
+
 }  // namespace
+
+std::vector<Activation> every_activation() {
+  std::vector<Activation> all;
+  for (int i = 0; to_string(static_cast<Activation>(i)) != "?"; ++i)
+    all.push_back(static_cast<Activation>(i));
+  return all;
+}
 
 double activate(Activation activation, double x) {
   switch (activation) {
     case Activation::gelu:
-      return x * 0.5 * std::erfc(-x / std::numbers::sqrt2);  // Φ(x), without cancellation for x << 0
+      return x * normal_cdf(x);
     case Activation::gelu_tanh:
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     case Activation::quick_gelu:
@@ -39,6 +51,31 @@ double activate(Activation activation, double x) {
       return 1 / (1 + std::exp(-x));
     case Activation::identity:
       return x;
+    case Activation::gelu_10:
+      return std::min(10.0, x * normal_cdf(x));
+    case Activation::leaky_relu:
+      return x > 0 ? x : 0.01 * x;
+    case Activation::relu6:
+      return std::min(std::max(x, 0.0), 6.0);
+    case Activation::relu2:
+      return x > 0 ? x * x : 0;
+    case Activation::elu:
+      return x > 0 ? x : std::expm1(x);
+    case Activation::selu:
+      return 1.0507009873554804934193349852946 *
+             (x > 0 ? x : 1.6732632423543772848170429916717 * std::expm1(x));
+    case Activation::mish:
+      return x * std::tanh(std::log1p(std::exp(x)));
+    case Activation::hard_sigmoid:
+      return std::min(std::max(x + 3, 0.0), 6.0) / 6;
+    case Activation::hard_swish:
+      return x * std::min(std::max(x + 3, 0.0), 6.0) / 6;
+    case Activation::hard_mish:
+      return 0.5 * x * std::min(std::max(x + 2, 0.0), 2.0);
+    case Activation::laplace:
+      return normal_cdf((x - 0.707107) / 0.282095);
+    case Activation::sqrt_softplus:
+      return std::sqrt(x > 30 ? x : std::log1p(std::exp(x)));
   }
   return std::nan("");
 }

@@ -7,6 +7,9 @@
 
 namespace vit::reference {
 
+/// All that there are.
+std::vector<Activation> every_activation();
+
 double activate(Activation activation, double x);
 Array activate(Activation activation, Array x);
 

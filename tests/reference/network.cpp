@@ -310,6 +310,18 @@ Array mean_of_patches(const ModelConfig& config, const Array& x) {
   return mean;
 }
 
+/// [B, D], of the same tokens.
+Array max_of_patches(const ModelConfig& config, const Array& x) {
+  const std::int64_t P = config.pool_prefix ? 0 : config.num_prefix_tokens();
+  Array largest = token(x, P);
+  for (std::int64_t b = 0; b < x.dim(0); ++b) {
+    for (std::int64_t t = P; t < x.dim(1); ++t) {
+      for (std::int64_t d = 0; d < x.dim(2); ++d) largest(b, d) = std::max(largest(b, d), x(b, t, d));
+    }
+  }
+  return largest;
+}
+
 /// The latent as one more query of an attention in which the tokens are keys and values.
 Array attention_pool(const ModelConfig& config, const Scope& weights, const Array& x) {
   const std::int64_t D = config.hidden_size;
@@ -333,6 +345,13 @@ Array pool(const ModelConfig& config, const Scope& weights, const Array& x) {
       return token(x, 0);
     case Pooling::mean:
       return mean_of_patches(config, x);
+    case Pooling::max:
+      return max_of_patches(config, x);
+    case Pooling::mean_max: {
+      Array pooled = add(mean_of_patches(config, x), max_of_patches(config, x));
+      for (double& value : pooled.values) value /= 2;
+      return pooled;
+    }
     case Pooling::attention:
       return attention_pool(config, weights, x);
     case Pooling::cls_and_mean:

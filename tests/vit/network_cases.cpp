@@ -5,6 +5,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "tests/reference/layers.hpp"
 #include "tests/support/random.hpp"
 
 namespace vit::test {
@@ -85,9 +86,7 @@ void add_shapes(Cases& cases) {
 }
 
 void add_options(Cases& cases) {
-  for (const Activation activation :
-       {Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu, Activation::relu, Activation::silu,
-        Activation::tanh, Activation::sigmoid, Activation::identity}) {
+  for (const Activation activation : reference::every_activation()) {
     cases.push_back(changed("act_" + std::string(to_string(activation)), [&](auto& c, auto& m) {
       m.activation = activation;
       c.mlp_gain = 3;
@@ -96,7 +95,23 @@ void add_options(Cases& cases) {
       m.activation = activation;
       c.mlp_gain = 300;
     }));
+    cases.push_back(changed("act_gated_" + std::string(to_string(activation)), [&](auto& c, auto& m) {
+      m.mlp = Mlp::gated;
+      m.activation = activation;
+      c.mlp_gain = 3;
+    }));
   }
+  cases.push_back(changed("act_of_pooling_laplace", [](auto& c, auto& m) {
+    m.pooling = Pooling::attention;
+    m.activation = Activation::laplace;
+    c.batch = 2;
+  }));
+  cases.push_back(changed("act_of_two_kinds", [](auto&, auto& m) {
+    m.num_classes = 0;
+    m.pooler_size = 11;
+    m.activation = Activation::relu6;
+    m.pooler_activation = Activation::gelu_10;
+  }));
   cases.push_back(changed("no_qkv_bias", [](auto&, auto& m) { m.qkv_bias = false; }));
   cases.push_back(changed("layer_scale", [](auto&, auto& m) { m.layer_scale = true; }));
   cases.push_back(changed("cls_and_mean", [](auto& c, auto& m) {
@@ -245,6 +260,19 @@ void add_norms_and_pooling(Cases& cases) {
     m.layer_scale = true;
     c.batch = 2;
   }));
+  for (const Pooling pooling : {Pooling::max, Pooling::mean_max}) {
+    const std::string name = "pooling_" + std::string(to_string(pooling));
+    cases.push_back(changed(name, [&](auto& c, auto& m) {
+      m.pooling = pooling;
+      m.final_norm = FinalNorm::after_pooling;
+      m.num_registers = 2;
+      c.batch = 3;
+    }));
+    cases.push_back(changed(name + "_of_all_tokens", [&](auto&, auto& m) {
+      m.pooling = pooling;
+      m.pool_prefix = true;
+    }));
+  }
   cases.push_back(changed("attention_pooling", [](auto& c, auto& m) {
     m.class_token = false;
     m.pooling = Pooling::attention;

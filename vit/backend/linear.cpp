@@ -81,13 +81,18 @@ PackedLinear::PackedLinear(PackedLinear&&) noexcept = default;
 PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
 
 struct Linear::Impl {
-  Impl(Context& context, const dnnl::matmul::primitive_desc& pd)
+  Impl(Context& context, const dnnl::matmul::primitive_desc& pd, std::optional<Activation> activation)
       : matmul(context, pd, dnnl::matmul(pd)),
+        size(pd.dst_desc().get_dims()[0] * pd.dst_desc().get_dims()[1]),
         src(unbound(pd.src_desc())),
         dst(unbound(pd.dst_desc())),
-        factor(unbound(pd.dst_desc())) {}
+        factor(unbound(pd.dst_desc())) {
+    if (activation && !has_eltwise(*activation)) behind = activation;
+  }
 
   Primitive matmul;
+  std::optional<Activation> behind;  ///< the activation that is no post-op
+  std::int64_t size;
   dnnl::memory src;
   dnnl::memory dst;
   dnnl::memory factor;
@@ -96,8 +101,9 @@ struct Linear::Impl {
 Linear::Linear(Context& context, std::int64_t rows, const PackedLinear& like, const Epilogue& epilogue) {
   impl_ = guarded("build a linear layer", [&] {
     return std::make_unique<Impl>(
-        context, describe(rows, like.in(), like.out(), like.impl().weights.get_desc(), like.impl().has_bias,
-                          epilogue));
+        context,
+        describe(rows, like.in(), like.out(), like.impl().weights.get_desc(), like.impl().has_bias, epilogue),
+        epilogue.activation);
   });
 }
 
@@ -116,6 +122,7 @@ void Linear::run(const float* src, const PackedLinear& weights, float* dst) {
   } else {
     impl_->matmul.execute({src_arg, weights_arg, dst_arg});
   }
+  if (impl_->behind) activate_in_place(*impl_->behind, dst, impl_->size);
 }
 
 void Linear::run_times(const float* factor, const float* src, const PackedLinear& weights, float* dst) {

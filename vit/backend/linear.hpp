@@ -39,7 +39,7 @@ class PackedLinear {
 
 /// What follows the product.
 struct Epilogue {
-  std::optional<Activation> activation;  ///< applied to src Wᵀ + b
+  std::optional<Activation> activation;  ///< applied to src Wᵀ + b; not together with the others
   bool accumulate = false;               ///< add to what dst holds (the residual connection)
   bool multiply = false;                 ///< by a factor [rows, out] (the gate of a gated MLP)
 };
