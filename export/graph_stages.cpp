@@ -93,7 +93,9 @@ std::map<std::string, std::string> graph_stages(const Graph& graph) {
   if (const Node* last = last_in(graph, fmt::format("/blocks.{}/ls2", blocks - 1)))
     stages[last->outputs.front()] = fmt::format("hidden_states.{}", blocks);
   if (const Node* norm = last_in(graph, "/norm")) stages[norm->outputs.front()] = "last_hidden_state";
-  if (const Node* head = first_in(graph, "/head")) stages[head->inputs.front()] = "features";
+  const Node* head = first_in(graph, "/pre_logits");  // a layer in front of the head reads them
+  if (head == nullptr) head = first_in(graph, "/head");
+  if (head != nullptr) stages[head->inputs.front()] = "features";
   return stages;
 }
 
