@@ -3,7 +3,8 @@
 OK, WRONG, NOT_LOADED = "ok", "wrong", "does not load"     # the last: refused, or crashed, when loaded or first run
 
 # Which models keep to the operators of opset 17 when they are exported for a newer one.
-_OLD_AT_20 = ("timm_vit_clip_quickgelu", "hf_dinov3_gated_nonsquare")     # no Gelu, no ReduceMean
+_OLD_AT_20 = ("timm_vit_clip_quickgelu", "hf_dinov3_gated_nonsquare", "timm_act_elu", "timm_act_selu",
+              "timm_act_hard_swish")     # no Gelu, no ReduceMean
 _NO_ATTENTION_AT_23 = ("timm_vit_qk_norm", "hf_beit_larger", "hf_dinov3_gated_nonsquare", "timm_eva02",
                        "timm_form_rope_mixed", "timm_form_perception_encoder", "timm_form_parallel_rms_norm",
                        "timm_form_differential_parallel", "timm_form_grouped_heads")

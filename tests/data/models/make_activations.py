@@ -67,7 +67,7 @@ def write_hf(folder, activation):
                                     image_size=24, patch_size=8, num_labels=3, hidden_act=activation)
     randomise(transformers.ViTForImageClassification(config), folder.name).save_pretrained(folder)
     again = transformers.ViTForImageClassification.from_pretrained(folder).eval()
-    save(folder, again, hf_stages, torch.randn((2, 3, 24, 24), generator=generator(folder.name + "/pixels")))
+    save(folder, again, hf_stages, torch.randn((3, 3, 24, 24), generator=generator(folder.name + "/pixels")))
 
 
 def write_timm(folder, architecture, extra):
@@ -76,7 +76,7 @@ def write_timm(folder, architecture, extra):
     model.pretrained_cfg.update(architecture=architecture)
     _hub.save_for_hf(model, folder, model_args=args, safe_serialization=True, data_config={"input_size": (3, 24, 24)})
     again = timm.create_model(f"local-dir:{folder}", pretrained=True).eval()
-    save(folder, again, stages, torch.randn((2, 3, 24, 24), generator=generator(folder.name + "/pixels")))
+    save(folder, again, stages, torch.randn((3, 3, 24, 24), generator=generator(folder.name + "/pixels")))
 
 
 def main():
