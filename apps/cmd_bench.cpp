@@ -36,7 +36,7 @@ struct Subject {
 Subject load_subject(const BenchOptions& options) {
   const std::string& name = options.common.architecture;
   if (!name.empty() && options.common.model.empty()) {
-    const ModelConfig config = io::describe_architecture(name).config;
+    const ModelConfig config = io::describe_architecture(name, load_options(options.common)).config;
     return {name + ", random weights", std::make_shared<Model>(config, random_weights(config, 1))};
   }
   const std::filesystem::path path = model_path(options.common);

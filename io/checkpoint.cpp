@@ -198,19 +198,13 @@ void describe_model(const ModelSource& source, FamilyConfig result, CheckpointIn
 }
 
 /// The same grid of patches, each of another size.
-void set_patch_size(Size2 patch, ModelConfig& model, Weights& weights, NameMapping& mapping,
-                    ModelSource& source) {
+void set_patch_size(Size2 patch, ModelConfig& model, ModelSource& source) {
   constexpr std::int64_t kMostPixels = 256;  // of a side; the pseudo-inverse's effort grows with its cube
   if (patch.height < 1 || patch.width < 1 || patch.height > kMostPixels || patch.width > kMostPixels) {
     throw Error(ErrorCode::invalid_argument, fmt::format("a patch of {}x{} pixels: sides must be 1 to {}",
                                                          patch.height, patch.width, kMostPixels));
   }
-  if (patch == model.patch_size) return;
   const Size2 grid = model.grid(model.image_size);
-  auto kernel = std::make_shared<const Tensor>(resize_patch_kernel(weights.patch_embed.weight, patch));
-  weights.patch_embed.weight = {
-      kernel->shape(), {{reinterpret_cast<const std::byte*>(kernel->data()), DType::f32, kernel->size()}}};
-  mapping.converted.push_back(std::move(kernel));
   source.config.note("patch_size",
                      fmt::format("resized from {}x{} to {}x{} pixels", model.patch_size.height,
                                  model.patch_size.width, patch.height, patch.width),
@@ -218,6 +212,13 @@ void set_patch_size(Size2 patch, ModelConfig& model, Weights& weights, NameMappi
   model.patch_size = patch;
   model.image_size = {grid.height * patch.height, grid.width * patch.width};
   validate(model, source.config);
+}
+
+void resize_patches(Size2 patch, Weights& weights, NameMapping& mapping) {
+  auto kernel = std::make_shared<const Tensor>(resize_patch_kernel(weights.patch_embed.weight, patch));
+  weights.patch_embed.weight = {
+      kernel->shape(), {{reinterpret_cast<const std::byte*>(kernel->data()), DType::f32, kernel->size()}}};
+  mapping.converted.push_back(std::move(kernel));
 }
 
 /// What a user says besides, and the recipe.
@@ -245,8 +246,10 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
   checkpoint.source = std::make_shared<CheckpointSource>(CheckpointSource{source.config.json(), source.family,
                                                                           result.model.patch_size, names,
                                                                           std::move(mapping.choices), files});
-  if (options.patch_size)
-    set_patch_size(*options.patch_size, result.model, checkpoint.weights, mapping, source);
+  if (options.patch_size && options.patch_size != result.model.patch_size) {
+    set_patch_size(*options.patch_size, result.model, source);
+    resize_patches(*options.patch_size, checkpoint.weights, mapping);
+  }
   checkpoint.weights.storage =
       std::make_shared<std::pair<std::shared_ptr<WeightFiles>, decltype(mapping.converted)>>(
           files, std::move(mapping.converted));
@@ -278,6 +281,8 @@ CheckpointInfo describe_architecture(const std::string& name, const LoadOptions&
   validate(result.model, source.config);
   CheckpointInfo info;
   info.tensors = file_tensors(result.names ? *result.names : source.family->names, result.model);
+  if (options.patch_size && options.patch_size != result.model.patch_size)
+    set_patch_size(*options.patch_size, result.model, source);
   describe_model(source, std::move(result), info);
   LoadOptions named = options;
   named.architecture = name;

@@ -322,6 +322,14 @@ TEST(ImageSize, MustFitTheNetwork) {
   }
 }
 
+TEST(PatchSize, HoldsForANameWithoutWeights) {
+  const CheckpointInfo info = describe_architecture("vit_b_16", {.patch_size = Size2{8, 8}});
+  EXPECT_EQ(info.config.patch_size, (Size2{8, 8}));
+  EXPECT_EQ(info.config.image_size, (Size2{112, 112}));
+  EXPECT_ERROR(describe_architecture("vit_b_16", {.patch_size = Size2{0, 8}}), ErrorCode::invalid_argument,
+               "0x8 pixels");
+}
+
 TEST(LabelFile, TakesThePlaceOfTheModelsNames) {
   const TempFolder folder;
   const auto file = folder.write("labels.txt",
