@@ -243,9 +243,14 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
 
   const NameTable names = result.names ? *result.names : source.family->names;
   NameMapping mapping = map_weights(*files, names, result.model, checkpoint.weights);
-  checkpoint.source = std::make_shared<CheckpointSource>(CheckpointSource{source.config.json(), source.family,
-                                                                          result.model.patch_size, names,
-                                                                          std::move(mapping.choices), files});
+  checkpoint.source =
+      std::make_shared<CheckpointSource>(CheckpointSource{.config = source.config.json(),
+                                                          .family = source.family,
+                                                          .image_size = options.image_size,
+                                                          .patch_size = result.model.patch_size,
+                                                          .names = names,
+                                                          .choices = std::move(mapping.choices),
+                                                          .files = files});
   if (options.patch_size && options.patch_size != result.model.patch_size) {
     set_patch_size(*options.patch_size, result.model, source);
     resize_patches(*options.patch_size, checkpoint.weights, mapping);

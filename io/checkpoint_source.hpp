@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "io/family.hpp"
 #include "io/json.hpp"
@@ -13,7 +14,8 @@ namespace vit::io {
 struct CheckpointSource {
   Json config;  ///< config.json, or that of a named architecture; empty where the tensors alone said it
   const Family* family = nullptr;
-  Size2 patch_size;  ///< as config says, whatever LoadOptions made of it
+  std::optional<Size2> image_size;  ///< of LoadOptions
+  Size2 patch_size;                 ///< as config says, whatever LoadOptions made of it
   NameTable names;
   NameChoices choices;
   std::shared_ptr<const WeightFiles> files;

@@ -59,12 +59,13 @@ Json timm_config(const CheckpointInfo& info, Json config) {
   return config;
 }
 
-/// The recipe's file as it lies beside the source, else one that says the same.
-void add_recipe(const CheckpointInfo& info, Plan& plan) {
-  const fs::path folder = fs::is_directory(info.path) ? info.path : info.path.parent_path();
+/// The recipe's file as it lies beside the source, else, and for pictures of another size, one that says the
+/// same.
+void add_recipe(const CheckpointInfo& info, bool resized, Plan& plan) {
+  const fs::path folder = model_folder(info.path);
   for (const char* name : {"preprocessor_config.json", "processor_config.json"}) {
     std::error_code ignored;
-    if (!plan.same_form || !fs::exists(folder / name, ignored)) continue;
+    if (!plan.same_form || resized || !fs::exists(folder / name, ignored)) continue;
     plan.texts[name] =
         as_text(read_file(folder / name, kMaxRecipeBytes, FileErrors::all(ErrorCode::config_invalid)));
   }
@@ -101,6 +102,7 @@ void check_config(const Checkpoint& checkpoint, const Json& config) {
 Plan make_plan(const Checkpoint& checkpoint, const WriteOptions& options) {
   const CheckpointInfo& info = checkpoint.info;
   Plan plan;
+  const bool resized = checkpoint.source != nullptr && checkpoint.source->image_size.has_value();
   const bool has_form = checkpoint.source != nullptr && !checkpoint.source->config.empty() &&
                         checkpoint.source->family->architectures.empty();
   if (has_form && (!is_timm(info) || !options.transformers)) {
@@ -110,6 +112,13 @@ Plan make_plan(const Checkpoint& checkpoint, const WriteOptions& options) {
     plan.same_form = true;
     check_config(checkpoint, plan.config);
     if (is_timm(info)) {
+      if (resized) {
+        throw Error(
+            ErrorCode::model_unsupported,
+            fmt::format("{}: another picture size than the folder's own is not written in timm's form; "
+                        "--to transformers may do",
+                        info.path.string()));
+      }
       plan.config = timm_config(info, std::move(plan.config));
       return plan;
     }
@@ -124,7 +133,7 @@ Plan make_plan(const Checkpoint& checkpoint, const WriteOptions& options) {
         "its "
         "own rule");
   }
-  add_recipe(info, plan);
+  add_recipe(info, resized, plan);
   return plan;
 }
 

@@ -150,6 +150,30 @@ TEST(WriteCheckpoint, ATrainingToolsWrapperIsTakenOff) {
   EXPECT_EQ(tensors_of(folder / "out"), tensors_of(EditableModel::folder_of("hf_vit_base")));
 }
 
+TEST(WriteCheckpoint, PicturesOfAnotherSizeAreInTheRecipe) {
+  const LoadOptions larger{.architecture = {}, .image_size = Size2{48, 48}, .patch_size = {}, .labels = {}};
+  const TempFolder folder;
+  write_checkpoint(load_checkpoint(EditableModel::folder_of("hf_vit_base"), larger), folder / "out");
+  EXPECT_EQ(load_preprocess_config(folder / "out").size, (Size2{48, 48}));
+  EXPECT_ERROR(write_checkpoint(load_checkpoint(EditableModel::folder_of("timm_vit_qk_norm"), larger),
+                                folder / "timm"),
+               ErrorCode::model_unsupported, "picture size", "--to transformers");
+}
+
+TEST(WriteCheckpoint, AResizedPatchEmbeddingOnlyInAFormThatCanSayIt) {
+  const LoadOptions finer{.architecture = {}, .image_size = {}, .patch_size = Size2{4, 4}, .labels = {}};
+  const TempFolder folder;
+  const Checkpoint resized = load_checkpoint(EditableModel::folder_of("timm_vit_dynamic_down"), finer);
+  EXPECT_ERROR(write_checkpoint(resized, folder / "timm"), ErrorCode::model_unsupported, "patch");
+  write_checkpoint(resized, folder / "hf", {.dtype = {}, .transformers = true, .overwrite = false});
+  const Checkpoint again = load_checkpoint(folder / "hf");
+  EXPECT_EQ(again.info.config.patch_size, (Size2{4, 4}));
+  const Tensor kernel = again.weights.patch_embed.weight.to_tensor();
+  const Tensor expected = resized.weights.patch_embed.weight.to_tensor();
+  ASSERT_EQ(kernel.shape(), expected.shape());
+  EXPECT_TRUE(std::equal(kernel.data(), kernel.data() + kernel.size(), expected.data()));
+}
+
 TEST(WriteCheckpoint, ReplacesNothingUnasked) {
   const TempFolder folder;
   folder.write("config.json", "precious");
