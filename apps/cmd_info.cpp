@@ -1,11 +1,16 @@
 #include "apps/cmd_info.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <type_traits>
 
 #include "apps/load_model.hpp"
 #include "apps/output.hpp"
 #include "io/checkpoint.hpp"
+#include "vit/config_fields.hpp"
 
 namespace vit::apps {
 namespace {
@@ -16,43 +21,33 @@ Json pair(Size2 size) {
   return {size.height, size.width};
 }
 
-Json config_json(const ModelConfig& c) {
-  return {{"image_size", pair(c.image_size)},
-          {"patch_size", pair(c.patch_size)},
-          {"num_channels", c.num_channels},
-          {"hidden_size", c.hidden_size},
-          {"num_layers", c.num_layers},
-          {"num_heads", c.num_heads},
-          {"mlp_size", c.mlp_size},
-          {"num_tokens", c.num_tokens(c.image_size)},
-          {"activation", to_string(c.activation)},
-          {"layer_norm_eps", c.layer_norm_eps},
-          {"mlp", to_string(c.mlp)},
-          {"patch_bias", c.patch_bias},
-          {"qkv_bias", c.qkv_bias},
-          {"key_bias", c.key_bias},
-          {"qk_norm", c.qk_norm},
-          {"attn_norm", c.attn_norm},
-          {"mlp_norm", c.mlp_norm},
-          {"layer_scale", c.layer_scale},
-          {"class_token", c.class_token},
-          {"distillation", to_string(c.distillation)},
-          {"num_registers", c.num_registers},
-          {"position_embedding", to_string(c.position_embedding)},
-          {"position_resampling", to_string(c.position_resampling)},
-          {"rotary", to_string(c.rotary)},
-          {"rotary_layout", c.rotary == RotaryEmbedding::none ? Json() : Json(to_string(c.rotary_layout))},
-          {"rotary_theta", c.rotary == RotaryEmbedding::none ? Json() : Json(c.rotary_theta)},
-          {"rotary_order", c.rotary == RotaryEmbedding::none ? Json() : Json(to_string(c.rotary_order))},
-          {"rotary_offset", c.rotary == RotaryEmbedding::none ? Json() : Json(c.rotary_offset)},
-          {"relative_positions", to_string(c.relative_positions)},
-          {"pre_norm", c.pre_norm},
-          {"final_norm", to_string(c.final_norm)},
-          {"pooling", to_string(c.pooling)},
-          {"pooler_size", c.pooler_size},
-          {"pooler_activation", c.pooler_size > 0 ? Json(to_string(c.pooler_activation)) : Json()},
-          {"num_classes", c.num_classes},
-          {"feature_size", c.feature_size()}};
+Json field_json(const Size2& size) {
+  return pair(size);
+}
+
+template <class T>
+Json field_json(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return Json(to_string(value));
+  } else if constexpr (std::is_same_v<T, float>) {
+    return Json(std::stod(fmt::format("{}", value)));  // 1e-06, not the double nearest to the float
+  } else {
+    return Json(value);
+  }
+}
+
+/// All fields; null where the network has not got what they are about.
+Json config_json(const ModelConfig& config) {
+  Json json = Json::object();
+  for_each_field(config, [&](std::string_view name, const auto& field) { json[name] = field_json(field); });
+  if (config.rotary == RotaryEmbedding::none) {
+    for (const char* name : {"rotary_layout", "rotary_theta", "rotary_order", "rotary_offset", "rotary_grid"})
+      json[name] = nullptr;
+  }
+  if (config.pooler_size == 0) json["pooler_activation"] = nullptr;
+  json["num_tokens"] = config.num_tokens(config.image_size);
+  json["feature_size"] = config.feature_size();
+  return json;
 }
 
 Json recipe_json(const io::PreprocessConfig& r) {
