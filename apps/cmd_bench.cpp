@@ -35,7 +35,7 @@ struct Subject {
 
 Subject load_subject(const BenchOptions& options) {
   const std::string& name = options.common.architecture;
-  if (!name.empty() && options.common.model.empty()) {
+  if (names_no_weights(options.common)) {
     const ModelConfig config = io::describe_architecture(name, load_options(options.common)).config;
     return {name + ", random weights", std::make_shared<Model>(config, random_weights(config, 1))};
   }

@@ -127,10 +127,10 @@ void add_info(CLI::App& app, int& result) {
 }
 
 int run_info(const InfoOptions& options) {
-  const bool only_named = !options.common.architecture.empty() && options.common.model.empty();
   const io::LoadOptions load = load_options(options.common);
-  const io::CheckpointInfo info = only_named ? io::describe_architecture(load.architecture, load)
-                                             : load_model(model_path(options.common), load).info;
+  const io::CheckpointInfo info = names_no_weights(options.common)
+                                      ? io::describe_architecture(load.architecture, load)
+                                      : load_model(model_path(options.common), load).info;
   Output output({});
   if (options.format == "json") {
     output.write(info_json(info).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');

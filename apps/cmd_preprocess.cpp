@@ -91,9 +91,8 @@ int run_preprocess(const PreprocessOptions& options, std::istream& list) {
   refuse_overwriting(options.output, options.inputs.names);
   refuse_overwriting(options.output, {options.common.model});
   // An architecture by name has a recipe of its own: no weights are needed.
-  const bool only_named = !options.common.architecture.empty() && options.common.model.empty();
-  const io::PreprocessConfig recipe =
-      load_recipe(only_named ? "" : model_path(options.common), load_options(options.common));
+  const io::PreprocessConfig recipe = load_recipe(
+      names_no_weights(options.common) ? "" : model_path(options.common), load_options(options.common));
   if (options.common.verbose) print_error(io::describe(recipe));
   io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive, .list = &list});
   Output rows({});

@@ -140,6 +140,10 @@ io::LoadOptions load_options(const CommonOptions& options) {
   return result;
 }
 
+bool names_no_weights(const CommonOptions& options) {
+  return !options.architecture.empty() && options.model.empty();
+}
+
 fs::path model_path(const CommonOptions& options) {
   if (!options.model.empty()) return options.model;
   std::error_code ignored;

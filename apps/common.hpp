@@ -67,6 +67,9 @@ Size2 parse_pixels(std::string_view option, const std::string& text);
 /// --arch, --image-size, --patch-size and --labels. Throws Error(invalid_argument).
 io::LoadOptions load_options(const CommonOptions& options);
 
+/// Whether only an architecture is named (--arch without -m): then there are no weights.
+bool names_no_weights(const CommonOptions& options);
+
 /// The path behind -m, or that of the shipped model. Throws Error(model_not_found) where that was not
 /// installed.
 std::filesystem::path model_path(const CommonOptions& options);

@@ -67,16 +67,11 @@ bool is_there(const std::filesystem::path& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-Json read_json(const std::filesystem::path& path) {
-  const std::vector<std::byte> bytes = read_file(path, kMaxConfigBytes, kConfigErrors);
-  return parse_json_object(as_text(bytes), JsonSource(path.string()));
-}
-
 /// The config.json of a folder; nothing where there is none that can be read (loading the model is what
 /// complains about that).
 std::optional<Json> config_in(const std::filesystem::path& folder) {
   try {
-    return read_json(folder / "config.json");
+    return read_json_file(folder / "config.json");
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -125,7 +120,7 @@ std::optional<PreprocessConfig> recipe_in(const std::filesystem::path& path) {
     return parse_timm_recipe(*config, (folder / "config.json").string());
   if (model_type_of(config).empty() && is_there(folder / kPreset)) {
     const std::string name = (folder / kPreset).string();
-    return parse_preset(read_json(folder / kPreset), fmt::format("torchvision, {}", name), name);
+    return parse_preset(read_json_file(folder / kPreset), fmt::format("torchvision, {}", name), name);
   }
   for (const std::string_view name : {kRecipe, kProcessor}) {
     if (is_there(folder / name)) return read_processor(folder / name, config);
@@ -241,7 +236,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
   FamilyConfig result = source.family->read_config(source.config, *files);
   validate(result.model, source.config);
 
-  const NameTable names = result.names ? *result.names : source.family->names;
+  const NameTable names = names_of(result, *source.family);
   NameMapping mapping = map_weights(*files, names, result.model, checkpoint.weights);
   checkpoint.source =
       std::make_shared<CheckpointSource>(CheckpointSource{.config = source.config.json(),
@@ -285,7 +280,7 @@ CheckpointInfo describe_architecture(const std::string& name, const LoadOptions&
   FamilyConfig result = source.family->read_config(source.config, none);
   validate(result.model, source.config);
   CheckpointInfo info;
-  info.tensors = file_tensors(result.names ? *result.names : source.family->names, result.model);
+  info.tensors = file_tensors(names_of(result, *source.family), result.model);
   if (options.patch_size && options.patch_size != result.model.patch_size)
     set_patch_size(*options.patch_size, result.model, source);
   describe_model(source, std::move(result), info);

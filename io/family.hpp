@@ -57,6 +57,11 @@ struct Family {
   bool (*recognises)(const WeightFiles& files) = nullptr;
 };
 
+/// The names of this config's tensors: its own, else the family's.
+inline const NameTable& names_of(const FamilyConfig& config, const Family& family) {
+  return config.names ? *config.names : family.names;
+}
+
 const Family& hf_vit_family();
 const Family& hf_dinov2_family();
 const Family& hf_dinov2_registers_family();

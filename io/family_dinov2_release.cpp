@@ -2,9 +2,8 @@
 // like): backbones without a config.json, whose tensors have nearly timm's names.
 #include <array>
 
+#include "io/dino_release.hpp"
 #include "io/family.hpp"
-#include "io/release_sizes.hpp"
-#include "io/timm_common.hpp"
 
 namespace vit::io {
 namespace {
@@ -29,17 +28,14 @@ constexpr std::array<NamedArchitecture, 8> kArchitectures{{
      R"({"embed_dim":1536,"depth":40,"num_heads":24,"mlp_size":4096,"num_register_tokens":4,"swiglu":1})"},
 }};
 
-NameTable names(Mlp mlp) {
-  NameTable table = timm_names({});
-  for (NameRule& rule : table.rules) {
-    if (rule.canonical == "reg_token") rule.spellings = {{"register_tokens"}};
-    if (mlp == Mlp::plain) continue;
-    if (rule.canonical == "blocks.*.mlp.fc1") rule.spellings = {{"{block}mlp.w12"}};
-    if (rule.canonical == "blocks.*.mlp.fc2") rule.spellings = {{"{block}mlp.w3"}};
-  }
-  table.network.push_back("register_tokens");
-  table.ignored.push_back("mask_token");
-  return table;
+const DinoRelease& release() {
+  static const DinoRelease dinov2{.patch_size = {14, 14},
+                                  .registers = "register_tokens",
+                                  .num_registers_key = "num_register_tokens",
+                                  .num_registers = 0,
+                                  .gated_fc1 = {"{block}mlp.w12"},
+                                  .heads = heads_of_64};
+  return dinov2;
 }
 
 FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
@@ -47,23 +43,9 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   result.architecture = config.find_text("architecture").value_or("");
   ModelConfig& model = result.model;
   ReleaseSizes sizes(config, files);
-  model.hidden_size = sizes.integer("embed_dim", "patch_embed.proj.weight", 0);
-  model.num_channels = sizes.integer("in_chans", "patch_embed.proj.weight", 1, 3);
-  model.patch_size = sizes.patch("patch_size", "patch_embed.proj.weight", 2, {14, 14});
-  model.num_layers = sizes.blocks("depth", "blocks.", ".norm1.weight");
-  model.num_heads = sizes.heads("num_heads", heads_of_64(model.hidden_size));
-  model.num_registers = sizes.integer("num_register_tokens", "register_tokens", 1, 0);
-  if (sizes.given("swiglu").value_or(0) != 0 ||
-      count_found(files, {"blocks.0.mlp.w12.weight", "blocks.0.mlp.w3.weight"}) > 0) {
-    model.mlp = Mlp::gated;
-    model.activation = Activation::silu;
-    model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.w3.weight", 1);
-  } else {
-    model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.fc1.weight", 0);
-  }
+  read_dino_sizes(sizes, files, release(), model);
   model.image_size = sizes.image("img_size", "pos_embed", 1, model.patch_size, {518, 518});
   model.layer_norm_eps = 1e-6F;
-  model.layer_scale = true;
   if (model.num_registers > 0) {
     model.position_embedding = PositionEmbedding::class_and_patches;
     model.position_resampling = PositionResampling::bicubic_antialias;
@@ -71,7 +53,7 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
     model.position_resampling = PositionResampling::bicubic_offset;
   }
   sizes.finish();
-  result.names = names(model.mlp);
+  result.names = dino_names(release(), model.mlp);
   return result;
 }
 
@@ -89,7 +71,7 @@ const Family& dinov2_release_family() {
       .model_types = {},
       .classifiers = {},
       .headless = {},
-      .names = names(Mlp::plain),
+      .names = dino_names(release(), Mlp::plain),
       .read_config = read_config,
       .architectures = kArchitectures,
       // Pictures as in its evaluation (dinov2/data/transforms.py).

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "io/dino_release.hpp"
 #include "io/family.hpp"
-#include "io/release_sizes.hpp"
-#include "io/timm_common.hpp"
 
 namespace vit::io {
 namespace {
@@ -34,20 +33,25 @@ bool has_qkv_bias(const WeightFiles& files) {
                      [](const auto& entry) { return entry.first.ends_with(".attn.qkv.bias"); });
 }
 
+const DinoRelease& release() {
+  static const DinoRelease dinov3{.patch_size = {16, 16},
+                                  .registers = "storage_tokens",
+                                  .num_registers_key = "n_storage_tokens",
+                                  .num_registers = 4,
+                                  .gated_fc1 = {"{block}mlp.w1", "{block}mlp.w2"},
+                                  .heads = known_heads};
+  return dinov3;
+}
+
 NameTable names(Mlp mlp) {
   constexpr Cut kQ{0, 1, 3};
   constexpr Cut kV{2, 3, 3};
-  NameTable table = timm_names({});
+  NameTable table = dino_names(release(), mlp);
   for (NameRule& rule : table.rules) {
-    if (rule.canonical == "reg_token") rule.spellings = {{"storage_tokens"}};
     if (rule.canonical == "blocks.*.attn.q_bias") rule = {rule.canonical, {{"{block}attn.qkv.bias"}}, 0, kQ};
     if (rule.canonical == "blocks.*.attn.v_bias") rule = {rule.canonical, {{"{block}attn.qkv.bias"}}, 0, kV};
-    if (mlp == Mlp::plain) continue;
-    if (rule.canonical == "blocks.*.mlp.fc1") rule.spellings = {{"{block}mlp.w1", "{block}mlp.w2"}};
-    if (rule.canonical == "blocks.*.mlp.fc2") rule.spellings = {{"{block}mlp.w3"}};
   }
-  table.network.push_back("storage_tokens");
-  for (const std::string_view constant : {"mask_token", "rope_embed.", "local_cls_norm."})
+  for (const std::string_view constant : {"rope_embed.", "local_cls_norm."})
     table.ignored.push_back(constant);
   table.ignored_endings = {".attn.qkv.bias_mask"};
   return table;
@@ -58,25 +62,11 @@ FamilyConfig read_config(ConfigReader& config, const WeightFiles& files) {
   result.architecture = config.find_text("architecture").value_or("");
   ModelConfig& model = result.model;
   ReleaseSizes sizes(config, files);
-  model.hidden_size = sizes.integer("embed_dim", "patch_embed.proj.weight", 0);
-  model.num_channels = sizes.integer("in_chans", "patch_embed.proj.weight", 1, 3);
-  model.patch_size = sizes.patch("patch_size", "patch_embed.proj.weight", 2, {16, 16});
-  model.num_layers = sizes.blocks("depth", "blocks.", ".norm1.weight");
-  model.num_heads = sizes.heads("num_heads", known_heads(model.hidden_size));
-  model.num_registers = sizes.integer("n_storage_tokens", "storage_tokens", 1, 4);
-  if (sizes.given("swiglu").value_or(0) != 0 ||
-      count_found(files, {"blocks.0.mlp.w1.weight", "blocks.0.mlp.w3.weight"}) > 0) {
-    model.mlp = Mlp::gated;
-    model.activation = Activation::silu;
-    model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.w3.weight", 1);
-  } else {
-    model.mlp_size = sizes.integer("mlp_size", "blocks.0.mlp.fc1.weight", 0);
-  }
+  read_dino_sizes(sizes, files, release(), model);
   model.qkv_bias = sizes.given("qkv_bias").value_or(has_qkv_bias(files) ? 1 : 0) != 0;
   // The third of qkv's bias that belongs to k is masked; the mask is a constant beside it.
   model.key_bias = !model.qkv_bias;
   model.layer_norm_eps = 1e-5F;
-  model.layer_scale = true;
   model.position_embedding = PositionEmbedding::none;
   model.rotary = RotaryEmbedding::centred;
   model.rotary_theta = 100;

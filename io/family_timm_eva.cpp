@@ -113,22 +113,7 @@ void read_tokens(TimmArgs& args, ModelConfig& model) {
 }
 
 void read_pooling(TimmArgs& args, ModelConfig& model) {
-  const std::string pool = args.text("global_pool", "avg");
-  if (pool == "avg") {
-    model.pooling = Pooling::mean;
-  } else if (pool == "token") {
-    model.pooling = Pooling::cls;
-  } else if (pool == "max") {
-    model.pooling = Pooling::max;
-  } else if (pool == "avgmax") {
-    model.pooling = Pooling::mean_max;
-  } else if (pool == "map") {
-    model.pooling = Pooling::attention;
-  } else {
-    args.fail(
-        ErrorCode::model_unsupported,
-        fmt::format("\"global_pool\": \"{}\" is not supported; avg, token, max, avgmax and map are", pool));
-  }
+  model.pooling = read_timm_pooling(args, "avg");
   const std::int64_t heads = args.integer("attn_pool_num_heads", model.num_heads);
   const double ratio = args.number("attn_pool_mlp_ratio", args.number("mlp_ratio", 4));
   if (model.pooling == Pooling::attention) {

@@ -175,24 +175,9 @@ void read_tokens(TimmArgs& args, ModelConfig& model) {
 }
 
 void read_pooling(TimmArgs& args, ModelConfig& model) {
-  const std::string pool = args.text("global_pool", "token");
-  if (pool == "token") {
-    model.pooling = Pooling::cls;
-  } else if (pool == "avg") {
-    model.pooling = Pooling::mean;
-  } else if (pool == "max") {
-    model.pooling = Pooling::max;
-  } else if (pool == "avgmax") {
-    model.pooling = Pooling::mean_max;
-  } else if (pool == "map") {
-    model.pooling = Pooling::attention;
-  } else {
-    args.fail(
-        ErrorCode::model_unsupported,
-        fmt::format("\"global_pool\": \"{}\" is not supported; token, avg, max, avgmax and map are", pool));
-  }
+  model.pooling = read_timm_pooling(args, "token");
   model.pool_prefix = args.boolean("pool_include_prefix", false);
-  const bool reduces = pool == "avg" || pool == "max" || pool == "avgmax";
+  const bool reduces = model.pooling != Pooling::cls && model.pooling != Pooling::attention;
   if (args.boolean("fc_norm", reduces)) model.final_norm = FinalNorm::after_pooling;
   if (!args.boolean("final_norm", true)) model.final_norm = FinalNorm::none;
 }

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "io/config_json.hpp"
 #include "io/config_reader.hpp"
 #include "io/weight_files.hpp"
-#include "vit/config_fields.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
@@ -92,21 +92,15 @@ Json dinov3_config(const ModelConfig& model) {
   return config;
 }
 
-/// The name of the first field that keeps two networks apart; empty for the same network.
+/// The name of a field that keeps two networks apart; empty for the same network.
 std::string difference(ModelConfig a, const ModelConfig& b) {
-  // How tables serve other grids is not the network's, and the reader has no tensors to see a pooler by.
-  a.position_resampling = b.position_resampling;
-  if (a == b) return "";
-  std::string first;
-  for_each_field(a, [&](std::string_view name, auto& field) {
-    ModelConfig copy = b;
-    for_each_field(copy, [&](std::string_view other, auto& value) {
-      if constexpr (std::is_same_v<decltype(value), decltype(field)>) {
-        if (other == name && !(value == field) && first.empty()) first = name;
-      }
-    });
-  });
-  return first;
+  a.position_resampling = b.position_resampling;  // how tables serve other grids is not the network's
+  const Json ours = to_json(a);
+  const Json theirs = to_json(b);
+  for (const auto& [name, value] : ours.items()) {
+    if (value != theirs.at(name)) return name;
+  }
+  return "";
 }
 
 }  // namespace
@@ -132,7 +126,7 @@ HfModel to_hf_model(const CheckpointInfo& info) {
                 fmt::format("{}: transformers has no {} with this network's {}", info.path.string(),
                             result.config["model_type"].get<std::string>(), field));
   }
-  result.names = read.names ? *read.names : family.names;
+  result.names = names_of(read, family);
   // A model without a head has no prefix; the prefix's absence stands last.
   const std::size_t base = model.num_classes > 0 ? 0 : result.names.bases.size() - 1;
   for (const NameRule& rule : result.names.rules) result.choices[std::string(rule.canonical)].base = base;

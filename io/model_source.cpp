@@ -16,16 +16,6 @@
 namespace vit::io {
 namespace {
 
-constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
-constexpr FileErrors kConfigErrors{ErrorCode::model_not_found, ErrorCode::config_invalid,
-                                   ErrorCode::config_invalid};
-
-ConfigReader read_config(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  const std::vector<std::byte> bytes = read_file(path, kMaxConfigBytes, kConfigErrors);
-  return {parse_json_object(as_text(bytes), JsonSource(name)), name};
-}
-
 /// The rows of the head, 0 without one; nothing where it has a shape that no head has.
 std::optional<std::int64_t> count_classes(const WeightFiles& files) {
   if (files.tensors().empty()) return std::nullopt;
@@ -58,11 +48,10 @@ std::optional<Candidate> try_architecture(std::string_view name, const WeightFil
     FamilyConfig read = candidate.source.family->read_config(candidate.source.config, files);
     read.model.validate();
     candidate.model = read.model;
-    const std::vector<TensorSpec> table =
-        file_tensors(read.names ? *read.names : candidate.source.family->names, read.model);
-    if (!fits(files, table)) return std::nullopt;
+    const NameTable& names = names_of(read, *candidate.source.family);
+    if (!fits(files, file_tensors(names, read.model))) return std::nullopt;
     Weights weights;
-    map_weights(files, read.names ? *read.names : candidate.source.family->names, read.model, weights);
+    map_weights(files, names, read.model, weights);
     return candidate;
   } catch (const Error&) {
     return std::nullopt;  // refused, or tensors that it does not have
@@ -133,6 +122,13 @@ ModelSource recognise_timm(const ModelPaths& paths, const WeightFiles& files) {
 
 }  // namespace
 
+Json read_json_file(const std::filesystem::path& path) {
+  constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
+  constexpr FileErrors kErrors{ErrorCode::model_not_found, ErrorCode::config_invalid,
+                               ErrorCode::config_invalid};
+  return parse_json_object(as_text(read_file(path, kMaxBytes, kErrors)), path.string());
+}
+
 ModelSource named_source(const std::string& name, const WeightFiles& files) {
   Json json = named_config(name);
   if (is_timm_config(json) && json.contains("pretrained_cfg")) {
@@ -146,7 +142,7 @@ ModelSource named_source(const std::string& name, const WeightFiles& files) {
 ModelSource find_source(const ModelPaths& paths, const WeightFiles& files, const LoadOptions& options) {
   if (!options.architecture.empty()) return named_source(options.architecture, files);
   if (!paths.config.empty()) {
-    ModelSource source{read_config(paths.config)};
+    ModelSource source{ConfigReader(read_json_file(paths.config), paths.config.string())};
     source.family = &select_family(source.config, files);
     return source;
   }

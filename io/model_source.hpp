@@ -1,6 +1,7 @@
 // What says which network weights belong to: config.json, a name, or the tensors themselves. Internal.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,9 +9,14 @@
 #include "io/checkpoint.hpp"
 #include "io/config_reader.hpp"
 #include "io/family.hpp"
+#include "io/json.hpp"
 #include "io/weight_files.hpp"
 
 namespace vit::io {
+
+/// A config.json, a recipe or a preset. Throws Error: model_not_found if there is no such file;
+/// config_invalid.
+Json read_json_file(const std::filesystem::path& path);
 
 /// A config, and the family that reads it.
 struct ModelSource {

@@ -61,8 +61,6 @@ class Namer {
  public:
   explicit Namer(const NameTable& names) : names_(names) {}
 
-  const NameTable& table() const { return names_; }
-
   /// The parts of a canonical name, and its rule: that of the whole name before that of weight and bias.
   std::pair<Canonical, const NameRule*> find(const std::string& canonical) const {
     Canonical name = split(canonical);

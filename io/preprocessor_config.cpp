@@ -7,20 +7,15 @@
 
 #include "io/json.hpp"
 #include "io/preprocess.hpp"
+#include "io/recipe_fields.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
 namespace {
 
-using Channels = std::array<double, 3>;
-
 constexpr Channels kHalf{0.5, 0.5, 0.5};
-constexpr Channels kImagenetMean{0.485, 0.456, 0.406};
-constexpr Channels kImagenetStd{0.229, 0.224, 0.225};
 constexpr Channels kClipMean{0.48145466, 0.4578275, 0.40821073};
 constexpr Channels kClipStd{0.26862954, 0.26130258, 0.27577711};
-
-constexpr std::int64_t kMaxSide = 16384;
 
 /// Defaults of a processor class: what a file means that does not say it.
 struct ProcessorClass {
@@ -137,13 +132,6 @@ bool read_flag(const Json& file, std::string_view key, bool fallback, JsonSource
   throw Error(source.code, fmt::format("{}: \"{}\" is needed for \"{}\"", source.name, key, step));
 }
 
-std::int64_t to_side(const Json& value, std::string_view key, JsonSource source) {
-  const std::int64_t side = to_int(value, key, source);
-  if (side < 1 || side > kMaxSide)
-    throw_unexpected(source, key, fmt::format("1 to {} pixels", kMaxSide), value);
-  return side;
-}
-
 /// {"height": 224, "width": 224} or [224, 224]; nothing for other forms.
 std::optional<Size2> find_height_width(const Json& value, std::string_view key, JsonSource source) {
   if (value.is_array() && value.size() == 2) {
@@ -224,7 +212,8 @@ double read_float(const Json& value, std::string_view key, JsonSource source) {
 }
 
 /// Three numbers, or one for all channels.
-Channels read_channels(const Json& file, const char* key, const Channels& fallback, JsonSource source) {
+Channels read_processor_channels(const Json& file, const char* key, const Channels& fallback,
+                                 JsonSource source) {
   if (!file.contains(key)) return fallback;
   const Json* value = find(file, key);
   if (value == nullptr) throw_needed(source, key, "do_normalize");
@@ -290,8 +279,8 @@ void read_values(const Json& file, const ProcessorClass& defaults, JsonSource so
   }
   config.normalize = read_flag(file, "do_normalize", true, source);
   if (!config.normalize) return;  // nobody looks at mean and std then
-  config.mean = read_channels(file, "image_mean", defaults.mean, source);
-  config.std = read_channels(file, "image_std", defaults.std, source);
+  config.mean = read_processor_channels(file, "image_mean", defaults.mean, source);
+  config.std = read_processor_channels(file, "image_std", defaults.std, source);
   for (const double std : config.std) {
     if (static_cast<float>(std) == 0.0F) throw_unexpected(source, "image_std", "no zeros", file["image_std"]);
   }

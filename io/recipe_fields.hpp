@@ -1,4 +1,4 @@
-// What the recipes of timm and torchvision have in common: fields and their defaults. Internal.
+// What recipes have in common, above all those of timm and torchvision: fields and their defaults. Internal.
 #pragma once
 
 #include <array>

@@ -13,6 +13,12 @@ std::optional<std::int64_t> heads_of_64(std::int64_t hidden_size) {
   return hidden_size > 0 && hidden_size % 64 == 0 ? std::optional(hidden_size / 64) : std::nullopt;
 }
 
+std::optional<std::int64_t> square_side(std::int64_t patches) {
+  if (patches < 1) return std::nullopt;
+  const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(patches)));
+  return side * side == patches ? std::optional(side) : std::nullopt;
+}
+
 std::size_t count_found(const WeightFiles& files, std::initializer_list<std::string_view> names) {
   return static_cast<std::size_t>(std::count_if(
       names.begin(), names.end(), [&](std::string_view name) { return files.find(name) != nullptr; }));
@@ -71,12 +77,10 @@ Size2 ReleaseSizes::image(std::string_view key, std::string_view tensor, std::in
   if (find(args_.json(), key) != nullptr) return args_.size(key, {});
   Size2 size = otherwise;
   std::string source = "default";
-  if (const Shape rows = shape(tensor, 3); !rows.empty() && rows[1] > prefix) {
-    const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(rows[1] - prefix)));
-    if (side * side == rows[1] - prefix) {
-      size = {side * patch.height, side * patch.width};
-      source = fmt::format("rows of {}", tensor);
-    }
+  const Shape rows = shape(tensor, 3);
+  if (const auto side = rows.empty() ? std::nullopt : square_side(rows[1] - prefix)) {
+    size = {*side * patch.height, *side * patch.width};
+    source = fmt::format("rows of {}", tensor);
   }
   args_.note(key, fmt::format("[{}, {}]", size.height, size.width), std::move(source));
   return size;

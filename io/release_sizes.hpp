@@ -17,6 +17,9 @@ namespace vit::io {
 /// Heads of 64 numbers, as most networks have; nothing where that does not come out even.
 std::optional<std::int64_t> heads_of_64(std::int64_t hidden_size);
 
+/// The side of a square of so many patches; nothing where there is none.
+std::optional<std::int64_t> square_side(std::int64_t patches);
+
 /// How many of these tensors there are: a family is recognised by most of its names, so that one that is
 /// missing can be reported.
 std::size_t count_found(const WeightFiles& files, std::initializer_list<std::string_view> names);

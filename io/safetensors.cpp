@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -20,39 +19,10 @@ constexpr std::uint64_t kMaxHeader = 100'000'000;  // the reference's limit
 constexpr int kMaxDepth = 32;                      // three are needed; unknown keys may hold more
 constexpr std::string_view kMetadataKey = "__metadata__";
 
-struct DTypeRow {
-  std::string_view name;
-  std::uint64_t bits;
-  std::optional<DType> float_dtype = std::nullopt;
-};
-
-constexpr std::array<DTypeRow, 22> kDTypes{{{"F32", 32, DType::f32},
-                                            {"F16", 16, DType::f16},
-                                            {"BF16", 16, DType::bf16},
-                                            {"F64", 64},
-                                            {"I64", 64},
-                                            {"U64", 64},
-                                            {"C64", 64},
-                                            {"I32", 32},
-                                            {"U32", 32},
-                                            {"I16", 16},
-                                            {"U16", 16},
-                                            {"I8", 8},
-                                            {"U8", 8},
-                                            {"BOOL", 8},
-                                            {"F8_E4M3", 8},
-                                            {"F8_E5M2", 8},
-                                            {"F8_E8M0", 8},
-                                            {"F8_E4M3FNUZ", 8},
-                                            {"F8_E5M2FNUZ", 8},
-                                            {"F6_E2M3", 6},
-                                            {"F6_E3M2", 6},
-                                            {"F4", 4}}};
-
 /// A tensor's entry in the header, before it is compared with the data.
 struct Entry {
   std::string name;
-  const DTypeRow* dtype = nullptr;
+  const StoredDType* dtype = nullptr;
   Shape shape;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -172,14 +142,13 @@ class Parser {
     return entry;
   }
 
-  const DTypeRow* read_dtype(std::string_view tensor, const Json& value) const {
+  const StoredDType* read_dtype(std::string_view tensor, const Json& value) const {
     if (!value.is_string())
       fail_tensor(tensor, fmt::format("\"dtype\": expected a string, found {}", describe(value)));
     const auto& name = value.get_ref<const std::string&>();
-    const auto row =
-        std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeRow& r) { return r.name == name; });
-    if (row == kDTypes.end()) fail_tensor(tensor, fmt::format("unknown dtype {}", describe(value)));
-    return &*row;
+    const StoredDType* dtype = find_stored_dtype(name);
+    if (dtype == nullptr) fail_tensor(tensor, fmt::format("unknown dtype {}", describe(value)));
+    return dtype;
   }
 
   Shape read_shape(std::string_view tensor, const Json& value) const {

@@ -22,11 +22,6 @@ std::int64_t row_size(const Shape& shape) {
   return element_count(std::span(shape).subspan(1));
 }
 
-/// As safetensors calls it.
-std::string_view name_of(DType dtype) {
-  return dtype == DType::f32 ? "F32" : dtype == DType::f16 ? "F16" : "BF16";
-}
-
 bool grows(const Shape& shape) {
   return !shape.empty() && shape.front() == SafetensorsWriter::kGrowing;
 }
@@ -103,7 +98,7 @@ std::string SafetensorsWriter::header(bool widest) const {
     } else {
       end = r.begin + static_cast<std::uint64_t>(element_count(shape)) * size_of(dtype_);
     }
-    root[r.spec.name] = {{"dtype", name_of(dtype_)}, {"shape", shape}, {"data_offsets", {r.begin, end}}};
+    root[r.spec.name] = {{"dtype", to_string(dtype_)}, {"shape", shape}, {"data_offsets", {r.begin, end}}};
   }
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

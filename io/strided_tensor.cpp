@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "io/quote_name.hpp"
@@ -11,33 +10,6 @@
 
 namespace vit::io {
 namespace {
-
-struct Named {
-  std::string_view name;
-  std::size_t size;
-  std::optional<DType> float_dtype = std::nullopt;
-};
-
-constexpr std::array<Named, 20> kTypes{{{"F32", 4, DType::f32},
-                                        {"F16", 2, DType::f16},
-                                        {"BF16", 2, DType::bf16},
-                                        {"F64", 8},
-                                        {"I64", 8},
-                                        {"U64", 8},
-                                        {"I32", 4},
-                                        {"U32", 4},
-                                        {"I16", 2},
-                                        {"U16", 2},
-                                        {"I8", 1},
-                                        {"U8", 1},
-                                        {"BOOL", 1},
-                                        {"C64", 8},
-                                        {"C128", 16},
-                                        {"F8_E4M3", 1},
-                                        {"F8_E5M2", 1},
-                                        {"F8_E8M0", 1},
-                                        {"F8_E4M3FNUZ", 1},
-                                        {"F8_E5M2FNUZ", 1}}};
 
 [[noreturn]] void fail(const StridedTensor& tensor, std::string_view file_name, std::string_view what) {
   throw Error(ErrorCode::weights_invalid,
@@ -109,10 +81,10 @@ void for_each_element(const StridedTensor& t, Visit visit) {
 }  // namespace
 
 ElementType element_type(std::string_view name) {
-  const auto at =
-      std::find_if(kTypes.begin(), kTypes.end(), [&](const Named& type) { return type.name == name; });
-  if (at == kTypes.end()) throw Error(ErrorCode::internal, fmt::format("no element type {}", name));
-  return {std::string(name), at->size, at->float_dtype, name == "F64"};
+  const StoredDType* dtype = find_stored_dtype(name);
+  if (dtype == nullptr || dtype->bits % 8 != 0)  // no format but safetensors has parts of bytes
+    throw Error(ErrorCode::internal, fmt::format("no element type {}", name));
+  return {std::string(name), static_cast<std::size_t>(dtype->bits / 8), dtype->float_dtype, name == "F64"};
 }
 
 std::optional<Shape> row_major_strides(const Shape& shape) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "io/release_sizes.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
@@ -43,10 +44,9 @@ void fit_image_size(const WeightFiles& files, TimmArgs& args, ModelConfig& model
   const StoredTensor* table = files.find("pos_embed");
   if (table == nullptr || table->shape.size() != 3) return;
   const std::int64_t patches = table->shape[1] - model.num_prefix_positions();
-  const auto side =
-      static_cast<std::int64_t>(std::sqrt(static_cast<double>(std::max<std::int64_t>(patches, 0))));
-  if (side * side != patches || side < 1 || patches == model.num_patches(model.image_size)) return;
-  model.image_size = {side * model.patch_size.height, side * model.patch_size.width};
+  const auto side = square_side(patches);
+  if (!side || patches == model.num_patches(model.image_size)) return;
+  model.image_size = {*side * model.patch_size.height, *side * model.patch_size.width};
   args.note("img_size", fmt::format("[{}, {}]", model.image_size.height, model.image_size.width),
             "rows of pos_embed");
 }
@@ -150,6 +150,18 @@ void read_timm_norm(TimmArgs& args, ModelConfig& model) {
   const TimmArgs::NormLayer norm = args.norm_layer("norm_layer");
   model.norm = norm.kind;
   model.layer_norm_eps = static_cast<float>(norm.epsilon);
+}
+
+Pooling read_timm_pooling(TimmArgs& args, std::string_view otherwise) {
+  const std::string pool = args.text("global_pool", otherwise);
+  for (const auto& [name, pooling] :
+       {std::pair("token", Pooling::cls), std::pair("avg", Pooling::mean), std::pair("max", Pooling::max),
+        std::pair("avgmax", Pooling::mean_max), std::pair("map", Pooling::attention)}) {
+    if (pool == name) return pooling;
+  }
+  args.fail(
+      ErrorCode::model_unsupported,
+      fmt::format("\"global_pool\": \"{}\" is not supported; token, avg, max, avgmax and map are", pool));
 }
 
 std::int64_t read_timm_mlp_width(TimmArgs& args, std::int64_t hidden_size) {

@@ -36,6 +36,9 @@ void read_timm_sizes(TimmArgs& args, ModelConfig& model);
 /// norm_layer
 void read_timm_norm(TimmArgs& args, ModelConfig& model);
 
+/// global_pool, by all of its names.
+Pooling read_timm_pooling(TimmArgs& args, std::string_view otherwise);
+
 /// int(embed_dim * mlp_ratio), by that name or another's.
 std::int64_t read_timm_mlp_width(TimmArgs& args, std::int64_t hidden_size);
 std::int64_t timm_mlp_width(const TimmArgs& args, std::int64_t hidden_size, double ratio);
