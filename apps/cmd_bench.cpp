@@ -37,11 +37,14 @@ Subject load_subject(const BenchOptions& options) {
   const std::string& name = options.common.architecture;
   if (names_no_weights(options.common)) {
     const ModelConfig config = io::describe_architecture(name, load_options(options.common)).config;
-    return {name + ", random weights", std::make_shared<Model>(config, random_weights(config, 1))};
+    return {name + ", random weights",
+            std::make_shared<Model>(config, random_weights(config, 1),
+                                    ModelOptions{.precision = options.common.precision})};
   }
   const std::filesystem::path path = model_path(options.common);
   io::Checkpoint checkpoint = load_model(path, load_options(options.common));
-  return {path.native(), std::make_shared<Model>(checkpoint.info.config, std::move(checkpoint.weights))};
+  return {path.native(), std::make_shared<Model>(checkpoint.info.config, std::move(checkpoint.weights),
+                                                 ModelOptions{.precision = options.common.precision})};
 }
 
 /// Order statistics of repeated measurements.
@@ -199,6 +202,7 @@ int run_bench(const BenchOptions& options) {
                 "bench: this is a debug build, whose times mean nothing; use a Release build");
   }
   const Subject subject = load_subject(options);
+  report_precision(options.common, *subject.model);
   const ModelConfig& config = subject.model->config();
   const Size2 image = load_options(options.common).image_size.value_or(config.image_size);
   Session session(subject.model,

@@ -89,9 +89,11 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
   const auto start = clock::now();
   const int threads = options.common.threads > 0 ? options.common.threads : available_threads();
   const auto classifier =
-      std::make_shared<io::Classifier>(load_model(model_path(options.common), load_options(options.common)));
+      std::make_shared<io::Classifier>(load_model(model_path(options.common), load_options(options.common)),
+                                       ModelOptions{.precision = options.common.precision});
   const auto loaded = clock::now();
   report_model(options.common, classifier->info());
+  report_precision(options.common, *classifier->model());
 
   io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive, .list = &list});
   Output output(options.output);

@@ -17,6 +17,12 @@ std::string not_empty(const std::string& value) {
   return value.empty() ? "is empty: a variable without a value?" : "";
 }
 
+Precision parse_precision(std::string_view name) {
+  for (const Precision precision : {Precision::bf16, Precision::int8})
+    if (name == to_string(precision)) return precision;
+  return Precision::fp32;
+}
+
 constexpr const char* kShippedModel = "models/fashion-mnist-vit";
 
 /// Folders that may hold what ships with Vitrine: beside an installed command, else the source tree it was
@@ -100,8 +106,11 @@ void add_label_option(CLI::App& command, CommonOptions& options) {
 }
 
 void add_precision_option(CLI::App& command, CommonOptions& options) {
-  command.add_option("--precision", options.precision, "arithmetic of the network: fp32")
-      ->check(CLI::IsMember({"fp32"}));
+  command
+      .add_option_function<std::string>(
+          "--precision", [&options](const std::string& name) { options.precision = parse_precision(name); },
+          "arithmetic of the network's products: fp32, bf16 or int8 (default: fp32)")
+      ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
 }
 
 void add_thread_option(CLI::App& command, CommonOptions& options) {
@@ -180,6 +189,12 @@ ExitCode report_failure(const std::exception& failure) {
   }
   print_error(std::string("unexpected: ") + failure.what());
   return kBug;
+}
+
+void report_precision(const CommonOptions& options, const Model& model) {
+  if (!options.quiet && !model.precision_note().empty())
+    print_error(
+        fmt::format("note: --precision {}: {}", to_string(options.precision), model.precision_note()));
 }
 
 void report_model(const CommonOptions& options, const io::CheckpointInfo& info) {

@@ -12,6 +12,7 @@
 
 #include "io/checkpoint.hpp"
 #include "vit/error.hpp"
+#include "vit/model.hpp"
 
 namespace vit::apps {
 
@@ -37,7 +38,7 @@ struct CommonOptions {
   std::string patch_size;    ///< --patch-size, as given
   std::string labels;        ///< --labels
   int threads = 0;           ///< 0: all cores that the process may use
-  std::string precision = "fp32";
+  Precision precision = Precision::fp32;
   bool verbose = false;
   bool quiet = false;
 };
@@ -53,7 +54,7 @@ void add_input_arguments(CLI::App& command, InputArguments& arguments);
 /// -m, --arch, --image-size and --patch-size.
 void add_model_option(CLI::App& command, CommonOptions& options);
 void add_label_option(CLI::App& command, CommonOptions& options);
-/// --precision fp32, the only one so far.
+/// --precision fp32, bf16 or int8.
 void add_precision_option(CLI::App& command, CommonOptions& options);
 void add_thread_option(CLI::App& command, CommonOptions& options);
 void add_verbosity_options(CLI::App& command, CommonOptions& options);
@@ -82,6 +83,9 @@ void print_error(const std::string& message);
 
 /// Prints what ended the command and gives the code to end with.
 ExitCode report_failure(const std::exception& failure);
+
+/// On stderr: why the products are not in the precision that was asked for, unless with -q.
+void report_precision(const CommonOptions& options, const Model& model);
 
 /// On stderr: all that was resolved with -v, else only what is unusual about this model, nothing with -q.
 void report_model(const CommonOptions& options, const io::CheckpointInfo& info);

@@ -32,7 +32,7 @@ class Classifier {
   explicit Classifier(const std::filesystem::path& path);
   /// The same for a checkpoint that is loaded already. Throws Error: model_unsupported, config_invalid as
   /// above.
-  explicit Classifier(Checkpoint checkpoint);
+  explicit Classifier(Checkpoint checkpoint, const ModelOptions& options = {});
 
   const CheckpointInfo& info() const { return info_; }
   const PreprocessConfig& recipe() const { return *info_.recipe; }

@@ -19,16 +19,13 @@ class AttentionPool {
   AttentionPool(backend::Context& context, const ModelConfig& config, const PackedAttentionPool& like,
                 std::int64_t batch, std::int64_t tokens);
 
-  /// states [B, T, D] -> workspace.pooled [B, D]. Works in qkv and scores, which are free by then.
+  /// states [B, T, D] -> workspace.pooled [B, D].
   void forward(const float* states, const PackedAttentionPool& weights, Workspace& workspace);
 
   std::vector<std::string> kernels() const;
 
  private:
-  std::int64_t batch_;
-  std::int64_t tokens_;
   std::int64_t prefix_;
-  std::int64_t width_;  // D
   backend::Linear kv_;
   backend::LatentAttention attention_;
   backend::Linear proj_;

@@ -19,102 +19,107 @@ backend::Epilogue branch_epilogue(const ModelConfig& config) {
   return {.activation = {}, .accumulate = config.block != BlockForm::post_norm};
 }
 
+/// Of what the block's first products read: a norm's result, or the residual stream itself.
+ValueType norm_type(const ModelConfig& config, const BlockTypes& types) {
+  return config.block == BlockForm::post_norm ? ValueType::f32 : types.normed;
+}
+
 }  // namespace
 
 EncoderBlock::EncoderBlock(backend::Context& context, const ModelConfig& config, const PackedBlock& like,
-                           const AttentionPositions& positions, const Options& options)
+                           const AttentionPositions& positions, const BlockShape& shape)
     : positions_(positions),
       form_(config.block),
-      batch_(options.batch),
       width_(config.hidden_size),
-      attention_maps_(options.attention_maps),
-      query_rows_{batch_ * options.tokens, 3 * config.hidden_size, config.num_heads * config.maps_per_head(),
+      query_rows_{shape.rows(), 3 * config.hidden_size, config.num_heads * config.maps_per_head(),
                   config.query_size()},
-      context_rows_{batch_ * options.tokens, config.hidden_size, config.num_heads, config.head_size()},
-      rotary_shape_{batch_,           options.tokens,    config.num_prefix_tokens(), 3 * config.hidden_size,
+      context_rows_{shape.rows(), config.hidden_size, config.num_heads, config.head_size()},
+      rotary_shape_{shape.batch,      shape.tokens,      config.num_prefix_tokens(), 3 * config.hidden_size,
                     config.num_heads, config.head_size()},
       rotary_layout_(config.rotary_layout),
       formula_(config),
-      norm_(context, batch_ * options.tokens, config.hidden_size, formula_),
-      qkv_(context, batch_ * options.tokens, like.qkv),
-      attention_(context, {options.tokens, config.num_heads, config.head_size(), config.maps_per_head()},
-                 attention_maps_),
-      proj_(context, batch_ * options.tokens, like.proj, branch_epilogue(config)),
-      fc1_(context, batch_ * options.tokens, like.fc1, fc1_epilogue(config)),
-      fc2_(context, batch_ * options.tokens, like.fc2, branch_epilogue(config)) {
-  const std::int64_t rows = batch_ * options.tokens;
-  if (like.gate) gate_.emplace(context, rows, *like.gate, backend::Epilogue{.activation = config.activation});
-  if (like.mlp_norm) mlp_norm_.emplace(context, rows, config.mlp_size, formula_);
+      norm_(context, {shape.rows(), config.hidden_size}, formula_, shape.types.normed),
+      qkv_(context, shape.rows(), like.qkv, {}, {norm_type(config, shape.types), shape.types.qkv}),
+      attention_({shape.batch, shape.tokens, config.num_heads, config.head_size(), config.maps_per_head()},
+                 {shape.types.qkv, shape.types.products, shape.types.context}),
+      proj_(context, shape.rows(), like.proj, branch_epilogue(config), {shape.types.context, ValueType::f32}),
+      fc1_(context, shape.rows(), like.fc1, fc1_epilogue(config),
+           {norm_type(config, shape.types), shape.types.mlp}),
+      fc2_(context, shape.rows(), like.fc2, branch_epilogue(config), {shape.types.mlp, ValueType::f32}) {
+  if (like.attn_norm) attn_norm_.emplace(context, backend::Rows{shape.rows(), config.hidden_size}, formula_);
+  if (like.gate)
+    gate_.emplace(context, shape.rows(), *like.gate, backend::Epilogue{.activation = config.activation},
+                  backend::LinearTypes{norm_type(config, shape.types), shape.types.gate});
+  if (like.mlp_norm) mlp_norm_.emplace(context, backend::Rows{shape.rows(), config.mlp_size}, formula_);
 }
 
-void EncoderBlock::prepare_heads(const PackedBlock& weights, std::int64_t index, float* qkv) const {
-  float* const q = qkv;
-  float* const k = qkv + width_;
+void EncoderBlock::prepare_heads(const PackedBlock& weights, std::int64_t index, Values values) const {
+  const backend::RotaryTable* const rotary = positions_.rotary_of(index);
+  if (!weights.q_norm && rotary == nullptr) return;
+  auto* const q = static_cast<float*>(values.data);
+  float* const k = q + width_;
   if (weights.q_norm) {
     backend::normalise_heads(q, query_rows_, *weights.q_norm, formula_);  // q = Norm(q) / √d
     backend::normalise_heads(k, query_rows_, *weights.k_norm, formula_);  // k = Norm(k)
   }
-  if (const backend::RotaryTable* rotary = positions_.rotary_of(index)) {
+  if (rotary != nullptr) {
     backend::rotate_heads(q, rotary_shape_, *rotary, rotary_layout_);  // q = R q
     backend::rotate_heads(k, rotary_shape_, *rotary, rotary_layout_);  // k = R k
   }
 }
 
-void EncoderBlock::attend(const PackedBlock& weights, const float* src, std::int64_t index,
+void EncoderBlock::attend(const PackedBlock& weights, ConstValues src, std::int64_t index,
                           Workspace& workspace) {
-  float* const qkv = workspace.qkv.data();          // [B, T, 3, h, d]
-  float* const context = workspace.context.data();  // [B, T, h, d]
-  const std::int64_t qkv_stride = workspace.qkv.size() / batch_;
-  const std::int64_t context_stride = workspace.context.size() / batch_;
-  const std::int64_t maps_stride = attention_maps_ ? workspace.maps_view.size() / batch_ : 0;
-
-  qkv_.run(src, weights.qkv, qkv);  // qkv = src Wqkvᵀ + b
+  const Values qkv = workspace.qkv.values();          // [B, T, 3, h, d]
+  const Values context = workspace.context.values();  // [B, T, h, d]
+  qkv_.run(src, weights.qkv, qkv);                    // qkv = src Wqkvᵀ + b
   prepare_heads(weights, index, qkv);
-  for (std::int64_t b = 0; b < batch_; ++b) {  // context = softmax(q kᵀ / √d + relative positions) v
-    attention_.run(qkv + b * qkv_stride, workspace.scores.data() + b * maps_stride,
-                   context + b * context_stride, {positions_.relative_of(index), weights.lambda});
-  }
+  attention_.run(qkv, workspace.maps.data(), context,  // context = softmax(q kᵀ / √d + relative positions) v
+                 {positions_.relative_of(index), weights.lambda});
+  auto* const heads = static_cast<float*>(context.data);
   if (weights.sub_norm)  // context = (1 − λ₀) RMSNorm(context), head by head
-    backend::normalise_heads(context, context_rows_, *weights.sub_norm, kSubNorm);
-  if (weights.attn_norm) norm_.run(context, *weights.attn_norm, context);
+    backend::normalise_heads(heads, context_rows_, *weights.sub_norm, kSubNorm);
+  if (attn_norm_) attn_norm_->run(heads, *weights.attn_norm, heads);
 }
 
-void EncoderBlock::expand(const PackedBlock& weights, const float* src, Workspace& workspace) {
-  float* const mlp = workspace.mlp.data();  // [B, T, F]
+void EncoderBlock::expand(const PackedBlock& weights, ConstValues src, Workspace& workspace) {
+  const Values mlp = workspace.mlp.values();  // [B, T, F]
   if (weights.gate) {
-    float* const gate = workspace.gate.data();    // [B, T, F]
+    const Values gate = workspace.gate.values();  // [B, T, F]
     gate_->run(src, *weights.gate, gate);         // gate = act(src Wgᵀ + bg)
     fc1_.run_times(gate, src, weights.fc1, mlp);  // mlp = gate ⊙ (src Wuᵀ + bu)
   } else {
     fc1_.run(src, weights.fc1, mlp);  // mlp = act(src W1ᵀ + b1)
   }
-  if (weights.mlp_norm) mlp_norm_->run(mlp, *weights.mlp_norm, mlp);
+  if (!mlp_norm_) return;
+  auto* const values = static_cast<float*>(mlp.data);
+  mlp_norm_->run(values, *weights.mlp_norm, values);
 }
 
 void EncoderBlock::pre_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                             Observer* observer) {
   float* const x = workspace.hidden_states.data();  // [B, T, D]
-  float* const normed = workspace.normed.data();    // [B, T, D]
+  const Values normed = workspace.normed.values();  // [B, T, D]
   norm_.run(x, weights.norm1, normed);              // normed = Norm1(x)
   attend(weights, normed, index, workspace);
   show_maps(index, workspace, observer);
-  proj_.run(workspace.context.data(), weights.proj, x);  // x = x + γ₁ (context Wprojᵀ + b)
-  norm_.run(x, *weights.norm2, normed);                  // normed = Norm2(x)
+  proj_.run(workspace.context.values(), weights.proj, x);  // x = x + γ₁ (context Wprojᵀ + b)
+  norm_.run(x, *weights.norm2, normed);                    // normed = Norm2(x)
   expand(weights, normed, workspace);
-  fc2_.run(workspace.mlp.data(), weights.fc2, x);  // x = x + γ₂ (mlp W2ᵀ + b2)
+  fc2_.run(workspace.mlp.values(), weights.fc2, x);  // x = x + γ₂ (mlp W2ᵀ + b2)
 }
 
 void EncoderBlock::post_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                              Observer* observer) {
-  float* const x = workspace.hidden_states.data();  // [B, T, D]
-  float* const branch = workspace.normed.data();    // [B, T, D]
+  float* const x = workspace.hidden_states.data();                           // [B, T, D]
+  auto* const branch = static_cast<float*>(workspace.normed.values().data);  // [B, T, D]
   attend(weights, x, index, workspace);
   show_maps(index, workspace, observer);
-  proj_.run(workspace.context.data(), weights.proj, branch);  // branch = context Wprojᵀ + b
+  proj_.run(workspace.context.values(), weights.proj, branch);  // branch = context Wprojᵀ + b
   norm_.run(branch, weights.norm1, branch);
   backend::add_branch(x, branch, workspace.normed.size());  // x = x + Norm1(branch)
   expand(weights, x, workspace);
-  fc2_.run(workspace.mlp.data(), weights.fc2, branch);  // branch = mlp W2ᵀ + b2
+  fc2_.run(workspace.mlp.values(), weights.fc2, branch);  // branch = mlp W2ᵀ + b2
   norm_.run(branch, *weights.norm2, branch);
   backend::add_branch(x, branch, workspace.normed.size());  // x = x + Norm2(branch)
 }
@@ -122,37 +127,37 @@ void EncoderBlock::post_norm(const PackedBlock& weights, std::int64_t index, Wor
 void EncoderBlock::parallel(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                             Observer* observer) {
   float* const x = workspace.hidden_states.data();  // [B, T, D]
-  float* const normed = workspace.normed.data();    // [B, T, D]
+  const Values normed = workspace.normed.values();  // [B, T, D]
   norm_.run(x, weights.norm1, normed);              // normed = Norm(x)
   attend(weights, normed, index, workspace);
   show_maps(index, workspace, observer);
   expand(weights, normed, workspace);
-  proj_.run(workspace.context.data(), weights.proj, x);  // x = x + γ (context Wprojᵀ + b)
-  fc2_.run(workspace.mlp.data(), weights.fc2, x);        // x = x + γ (mlp W2ᵀ + b2)
+  proj_.run(workspace.context.values(), weights.proj, x);  // x = x + γ (context Wprojᵀ + b)
+  fc2_.run(workspace.mlp.values(), weights.fc2, x);        // x = x + γ (mlp W2ᵀ + b2)
 }
 
 void EncoderBlock::twin(const PackedBlock& first, const PackedBlock& second, std::int64_t index,
                         Workspace& workspace, Observer* observer) {
-  float* const x = workspace.hidden_states.data();          // [B, T, D]
-  float* const normed = workspace.normed.data();            // [B, T, D]
-  float* const twin_normed = workspace.twin_normed.data();  // [B, T, D]
-  norm_.run(x, first.norm1, normed);                        // both before x changes
+  float* const x = workspace.hidden_states.data();            // [B, T, D]
+  const Values normed = workspace.normed.values();            // [B, T, D]
+  const Values twin_normed = workspace.twin_normed.values();  // [B, T, D]
+  norm_.run(x, first.norm1, normed);                          // both before x changes
   norm_.run(x, second.norm1, twin_normed);
   attend(first, normed, index, workspace);
   show_maps(index, workspace, observer);
-  proj_.run(workspace.context.data(), first.proj, x);  // x = x + γ₁ A(normed)
+  proj_.run(workspace.context.values(), first.proj, x);  // x = x + γ₁ A(normed)
   attend(second, twin_normed, index, workspace);
-  proj_.run(workspace.context.data(), second.proj, x);  // x = x + γ₁' A'(twin_normed)
+  proj_.run(workspace.context.values(), second.proj, x);  // x = x + γ₁' A'(twin_normed)
   norm_.run(x, *first.norm2, normed);
   norm_.run(x, *second.norm2, twin_normed);
   expand(first, normed, workspace);
-  fc2_.run(workspace.mlp.data(), first.fc2, x);  // x = x + γ₂ F(normed)
+  fc2_.run(workspace.mlp.values(), first.fc2, x);  // x = x + γ₂ F(normed)
   expand(second, twin_normed, workspace);
-  fc2_.run(workspace.mlp.data(), second.fc2, x);  // x = x + γ₂' F'(twin_normed)
+  fc2_.run(workspace.mlp.values(), second.fc2, x);  // x = x + γ₂' F'(twin_normed)
 }
 
 void EncoderBlock::show_maps(std::int64_t index, const Workspace& workspace, Observer* observer) const {
-  if (attention_maps_ && observer != nullptr)
+  if (workspace.maps.size() > 0 && observer != nullptr)
     observer->on_stage(Stage::attention_probs, index, workspace.maps_view);
 }
 
@@ -180,7 +185,7 @@ void EncoderBlock::forward(const Model::Packed& model, std::int64_t index, Works
 std::vector<std::string> EncoderBlock::kernels() const {
   const std::vector<std::string> attention = attention_.kernels();
   std::vector<std::string> all{"blocks.norm  " + norm_.kernel(),       "blocks.attn.qkv  " + qkv_.kernel(),
-                               "blocks.attn.scores  " + attention[0],  "blocks.attn.softmax  " + attention[1],
+                               "blocks.attn.pack  " + attention[0],    "blocks.attn.scores  " + attention[1],
                                "blocks.attn.context  " + attention[2], "blocks.attn.proj  " + proj_.kernel(),
                                "blocks.mlp.fc1  " + fc1_.kernel(),     "blocks.mlp.fc2  " + fc2_.kernel()};
   if (gate_) all.push_back("blocks.mlp.gate  " + gate_->kernel());

@@ -18,23 +18,24 @@
 
 namespace vit {
 
+struct BlockShape {
+  std::int64_t batch;
+  std::int64_t tokens;  ///< T
+  BlockTypes types;
+
+  std::int64_t rows() const { return batch * tokens; }
+};
+
 /// The kernels of a block. All blocks of a model have the same shapes, so one of these serves them all.
 class EncoderBlock {
  public:
-  struct Options {
-    std::int64_t batch = 0;
-    std::int64_t tokens = 0;  ///< T
-    bool attention_maps = false;
-  };
-
   /// `positions` are referred to.
   EncoderBlock(backend::Context& context, const ModelConfig& config, const PackedBlock& like,
-               const AttentionPositions& positions, const Options& options);
+               const AttentionPositions& positions, const BlockShape& shape);
 
   /// workspace.hidden_states [B, T, D] in place, by block `index`.
   void forward(const Model::Packed& model, std::int64_t index, Workspace& workspace, Observer* observer);
 
-  std::int64_t scores_size() const { return attention_.scores_size(); }
   std::vector<std::string> kernels() const;
 
  private:
@@ -46,24 +47,23 @@ class EncoderBlock {
             Observer* observer);
 
   /// src [B, T, D] -> workspace.context [B, T, D], what proj reads.
-  void attend(const PackedBlock& weights, const float* src, std::int64_t index, Workspace& workspace);
+  void attend(const PackedBlock& weights, ConstValues src, std::int64_t index, Workspace& workspace);
   /// src [B, T, D] -> workspace.mlp [B, T, F], what fc2 reads.
-  void expand(const PackedBlock& weights, const float* src, Workspace& workspace);
+  void expand(const PackedBlock& weights, ConstValues src, Workspace& workspace);
   /// qkv [B, T, 3, h, d]: what becomes of q and k in place before they meet.
-  void prepare_heads(const PackedBlock& weights, std::int64_t index, float* qkv) const;
+  void prepare_heads(const PackedBlock& weights, std::int64_t index, Values values) const;
   void show_maps(std::int64_t index, const Workspace& workspace, Observer* observer) const;
 
   const AttentionPositions& positions_;
   BlockForm form_;
-  std::int64_t batch_;
-  std::int64_t width_;  // D
-  bool attention_maps_;
+  std::int64_t width_;              // D
   backend::HeadRows query_rows_;    // of q or k in qkv, all images
   backend::HeadRows context_rows_;  // heads of the context
   backend::RotaryShape rotary_shape_;
   RotaryLayout rotary_layout_;
   backend::NormFormula formula_;
   backend::Norm norm_;
+  std::optional<backend::Norm> attn_norm_;
   backend::Linear qkv_;
   backend::Attention attention_;
   backend::Linear proj_;

@@ -10,8 +10,10 @@
 
 #include "vit/attention_positions.hpp"
 #include "vit/backend/context.hpp"
+#include "vit/backend/precision_support.hpp"
 #include "vit/error.hpp"
 #include "vit/packed_model.hpp"
+#include "vit/precision_check.hpp"
 
 namespace vit {
 namespace {
@@ -94,15 +96,16 @@ std::vector<float> layer_scale(const WeightView& gamma) {
 }
 
 /// The weights of q, k and v with one bias for all, whose middle third is zero where k has none.
-backend::PackedLinear pack_qkv(const ModelConfig& config, const BlockWeights& block, std::int64_t rows) {
-  if (config.key_bias) return {ungrouped_qkv(config, block), rows, query_scale(config)};
+backend::PackedLinear pack_qkv(const ModelConfig& config, const BlockWeights& block,
+                               const backend::Packing& packing) {
+  if (config.key_bias) return {ungrouped_qkv(config, block), packing, query_scale(config)};
   const std::int64_t D = config.hidden_size;
   Tensor bias({3 * D});
   std::fill_n(bias.data(), 3 * D, 0.0F);
   block.q_bias.copy_to(bias.data());
   block.v_bias.copy_to(bias.data() + 2 * D);
   const WeightView view{{3 * D}, {{reinterpret_cast<const std::byte*>(bias.data()), DType::f32, 3 * D}}};
-  return {LinearWeights{block.qkv.weight, view}, rows, query_scale(config)};
+  return {LinearWeights{block.qkv.weight, view}, packing, query_scale(config)};
 }
 
 /// What projects attention's context and what projects the MLP's inner state.
@@ -138,7 +141,7 @@ OutProjections out_projections(const ModelConfig& config, const BlockWeights& bl
 }
 
 PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block,
-                       const WeightView& shared_positions, std::int64_t rows) {
+                       const WeightView& shared_positions, const backend::Packing& packing) {
   using backend::NormParameters;
   using backend::PackedLinear;
   const OutProjections out = out_projections(config, block);
@@ -147,21 +150,21 @@ PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block,
   const bool gated = config.mlp == Mlp::gated;
   const std::int64_t F = config.mlp_size;
   PackedBlock packed{.norm1 = NormParameters(block.norm1),
-                     .qkv = pack_qkv(config, block, rows),
+                     .qkv = pack_qkv(config, block, packing),
                      .q_norm = {},
                      .k_norm = {},
                      .lambda = 0,
                      .sub_norm = {},
                      .relative_positions = relative_table(block.relative_positions, shared_positions),
                      .attn_norm = {},
-                     .proj = PackedLinear(out.proj, rows, layer_scale(block.layer_scale1)),
+                     .proj = PackedLinear(out.proj, packing, layer_scale(block.layer_scale1)),
                      .norm2 = {},
                      .gate = {},
-                     .fc1 = PackedLinear(gated ? block.fc1.rows(F, F) : block.fc1, rows),
+                     .fc1 = PackedLinear(gated ? block.fc1.rows(F, F) : block.fc1, packing),
                      .mlp_norm = {},
-                     .fc2 = PackedLinear(out.fc2, rows, layer_scale(layer_scale2))};
+                     .fc2 = PackedLinear(out.fc2, packing, layer_scale(layer_scale2))};
   if (!config.is_parallel()) packed.norm2.emplace(block.norm2);
-  if (gated) packed.gate.emplace(block.fc1.rows(0, F), rows);
+  if (gated) packed.gate.emplace(block.fc1.rows(0, F), packing);
   if (config.attn_norm) packed.attn_norm.emplace(block.attn_norm);
   if (config.mlp_norm) packed.mlp_norm.emplace(block.mlp_norm);
   if (config.qk_norm) {
@@ -224,15 +227,28 @@ PackedAttentionPool pack_attention_pool(const ModelConfig& config, const Attenti
           backend::NormParameters(pool.norm), PackedLinear(pool.fc1, 1),   PackedLinear(pool.fc2, 1)};
 }
 
+/// Pixels have 8 bits of their own: rounding them to 8 bits once more is for those products only whose rows
+/// have a scale that was made for them.
+Precision patch_precision(Precision precision) {
+  if (precision == Precision::int8 && !backend::has_precision(Precision::bf16)) return Precision::fp32;
+  return precision == Precision::int8 ? Precision::bf16 : precision;
+}
+
 }  // namespace
 
-Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
+Model::Model(const ModelConfig& config, Weights weights, const ModelOptions& options)
+    : config_(config), precision_(options.precision) {
   config_.validate();
   check_weights(config_, weights);
   const backend::ThreadScope threads(backend::available_threads());
   const std::int64_t rows = config_.num_tokens(config_.image_size);
-  packed_.reset(new Packed{.prefix = prefix_tokens(config_, weights),
-                           .patch_embed = backend::PatchKernel(weights.patch_embed)});
+  precision_note_ = why_not(precision_, config_, weights);
+  if (!precision_note_.empty()) precision_ = Precision::fp32;
+  const backend::Packing packing(rows, precision_);
+  packed_.reset(new Packed{
+      .prefix = prefix_tokens(config_, weights),
+      .patch_embed = backend::PackedLinear(
+          weights.patch_embed, {config_.num_patches(config_.image_size), patch_precision(precision_)})});
   if (!weights.pos_embed.empty()) packed_->pos_embed = weights.pos_embed.to_tensor();
   if (config_.embed_norm) packed_->embed_norm.emplace(weights.embed_norm);
   if (config_.pre_norm) packed_->norm_pre.emplace(weights.norm_pre);
@@ -240,7 +256,7 @@ Model::Model(const ModelConfig& config, Weights weights) : config_(config) {
     packed_->rotary_frequencies = weights.rotary_frequencies.to_tensor();
   const auto pack = [&](const BlockWeights& block, std::vector<PackedBlock>& to) {
     const std::int64_t index = std::ssize(to);
-    to.push_back(pack_block(config_, block, weights.relative_positions, rows));
+    to.push_back(pack_block(config_, block, weights.relative_positions, packing));
     if (config_.attention == AttentionForm::differential) pack_differences(block, index, to.back());
     if (weights.release_pages) weights.release_pages();
   };

@@ -2,11 +2,17 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "vit/config.hpp"
+#include "vit/precision.hpp"
 #include "vit/weights.hpp"
 
 namespace vit {
+
+struct ModelOptions {
+  Precision precision = Precision::fp32;  ///< of the encoder's products; fp32 where this processor lacks it
+};
 
 /// Shareable between threads; each thread runs it through a Session of its own.
 class Model {
@@ -14,12 +20,16 @@ class Model {
   /// Packs the weights into the layouts that oneDNN asks for. `weights` are not needed afterwards.
   /// Throws Error: config_invalid; weights_invalid if a tensor is missing, has another shape than the table
   /// says, or is there although the table has no such tensor.
-  Model(const ModelConfig& config, Weights weights);
+  Model(const ModelConfig& config, Weights weights, const ModelOptions& options = {});
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
   const ModelConfig& config() const { return config_; }
+
+  /// What the products are computed in: what was asked for, or fp32 where precision_note() says why not.
+  Precision precision() const { return precision_; }
+  const std::string& precision_note() const { return precision_note_; }
 
   struct Packed;
   /// For Session.
@@ -27,6 +37,8 @@ class Model {
 
  private:
   ModelConfig config_;
+  Precision precision_;
+  std::string precision_note_;
   std::unique_ptr<Packed> packed_;
 };
 

@@ -6,7 +6,6 @@
 
 #include "vit/backend/linear.hpp"
 #include "vit/backend/norm.hpp"
-#include "vit/backend/patch_convolution.hpp"
 #include "vit/model.hpp"
 
 namespace vit {
@@ -38,9 +37,9 @@ struct PackedAttentionPool {
 };
 
 struct Model::Packed {
-  Tensor prefix;          ///< [prefix tokens, D]: class token, distillation token, registers
-  Tensor pos_embed = {};  ///< empty without a table
-  backend::PatchKernel patch_embed;
+  Tensor prefix;                      ///< [prefix tokens, D]: class token, distillation token, registers
+  Tensor pos_embed = {};              ///< empty without a table
+  backend::PackedLinear patch_embed;  ///< [D, C P P]
   std::optional<backend::NormParameters> embed_norm = {};
   std::optional<backend::NormParameters> norm_pre = {};
   Tensor rotary_frequencies = {};  ///< [2, L, h, d/2] of mixed rotary positions

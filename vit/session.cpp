@@ -8,6 +8,7 @@
 #include "vit/attention_pool.hpp"
 #include "vit/attention_positions.hpp"
 #include "vit/backend/context.hpp"
+#include "vit/backend/patch_convolution.hpp"
 #include "vit/encoder_block.hpp"
 #include "vit/error.hpp"
 #include "vit/head.hpp"
@@ -79,6 +80,7 @@ struct Session::Impl {
   backend::Context context;
   std::int64_t tokens;
   Shape input_shape;
+  BlockTypes types;
   Workspace workspace;
   Tensor positions;  // [T, D] for this image size
   backend::PatchConvolution patch_embed;
@@ -99,27 +101,24 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
       tokens(model->config().num_tokens(options.image_size)),
       input_shape{options.batch, model->config().num_channels, options.image_size.height,
                   options.image_size.width},
-      workspace(model->config(), options.batch, tokens),
+      types(model->config(), model->precision()),
+      workspace(model->config(), types, {options.batch, tokens, options.attention_maps}),
       positions(position_table(model->config(), model->packed().pos_embed, options.image_size)),
       patch_embed(context, model->config(), model->packed().patch_embed, options.batch, options.image_size,
                   tokens),
       attention_positions(model->config(), model->packed(), options.image_size),
       block(context, model->config(), model->packed().blocks.front(), attention_positions,
-            {options.batch, tokens, options.attention_maps}),
-      norm(context, options.batch * tokens, model->config().hidden_size,
+            {options.batch, tokens, types}),
+      norm(context, {options.batch * tokens, model->config().hidden_size},
            backend::NormFormula(model->config())) {
   const ModelConfig& config = model->config();
   const Model::Packed& packed = model->packed();
   const std::int64_t B = options.batch;
-  // Maps of all images lie one behind the other; what the last one works in beyond its own comes behind them.
-  const std::int64_t kept = options.attention_maps ? (B - 1) * config.num_heads * tokens * tokens : 0;
-  workspace.scores = Tensor({std::max(kept + block.scores_size(), config.pool_heads() * tokens)});
-  workspace.maps_view = {workspace.scores.data(), {B, config.num_heads, tokens, tokens}};
   if (packed.attn_pool) attention_pool.emplace(context, config, *packed.attn_pool, B, tokens);
   if (config.final_norm == FinalNorm::after_pooling)
-    pooled_norm.emplace(context, B, config.hidden_size, backend::NormFormula(config));
+    pooled_norm.emplace(context, backend::Rows{B, config.hidden_size}, backend::NormFormula(config));
   if (packed.embed_norm)
-    embed_norm.emplace(context, config.num_patches(options.image_size), config.hidden_size,
+    embed_norm.emplace(context, backend::Rows{config.num_patches(options.image_size), config.hidden_size},
                        backend::NormFormula(config));
   if (packed.pooler)
     pooler.emplace(context, B, *packed.pooler, backend::Epilogue{.activation = config.pooler_activation});
@@ -130,9 +129,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
 void Session::Impl::set_outputs() {
   const ModelConfig& config = model->config();
   const std::int64_t B = options.batch;
-  const bool normed = config.final_norm == FinalNorm::before_pooling;
-  outputs.last_hidden_state = {normed ? workspace.normed.data() : workspace.hidden_states.data(),
-                               {B, tokens, config.hidden_size}};
+  outputs.last_hidden_state = workspace.hidden_view;
   outputs.features = {workspace.pooled.data(), {B, config.feature_size()}};
   if (pooler && !head) outputs.features = {workspace.pooler_output.data(), {B, config.pooler_size}};
   if (head) outputs.logits = {workspace.logits.data(), {B, config.num_classes}};
@@ -155,19 +152,18 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
   const Model::Packed& weights = model->packed();
   float* const x = workspace.hidden_states.data();            // [B, T, D]
   float* const pooled = workspace.pooled.data();              // [B, feature size]
-  const ConstTensorView& states = outputs.last_hidden_state;  // [B, T, D]
+  const ConstTensorView& states = outputs.last_hidden_state;  // [B, T, D], x itself
   const std::int64_t first_patch = weights.prefix.size();     // floats in front of it
 
-  patch_embed.run(pixel_values, x + first_patch);                     // x[:, P:] = conv(pixel_values)
-  if (embed_norm) normalise_patches(x + first_patch);                 // x[:, P:] = Norm(x[:, P:])
+  patch_embed.run(pixel_values, weights.patch_embed, x + first_patch);  // x[:, P:] = conv(pixel_values)
+  if (embed_norm) normalise_patches(x + first_patch);                   // x[:, P:] = Norm(x[:, P:])
   add_positions(weights.prefix, positions, workspace.hidden_states);  // x[:, :P] = prefix; x = x + positions
   if (weights.norm_pre) norm.run(x, *weights.norm_pre, x);            // x = Norm(x)
   observe(observer, Stage::embeddings, workspace.hidden_view);
 
   for (std::int64_t i = 0; i < config.num_layers; ++i) block.forward(weights, i, workspace, observer);
 
-  if (config.final_norm == FinalNorm::before_pooling)
-    norm.run(x, *weights.norm, workspace.normed.data());  // states = Norm(x), else states are x
+  if (config.final_norm == FinalNorm::before_pooling) norm.run(x, *weights.norm, x);  // states = Norm(x)
   observe(observer, Stage::last_hidden_state, states);
 
   if (attention_pool) {

@@ -2,17 +2,25 @@
 
 namespace vit {
 
-Workspace::Workspace(const ModelConfig& config, std::int64_t B, std::int64_t T)
-    : hidden_states({B, T, config.hidden_size}),
-      normed({B, T, config.hidden_size}),
-      qkv({B, T, 3, config.num_heads, config.head_size()}),
-      context({B, T, config.num_heads, config.head_size()}),
-      mlp({B, T, config.mlp_size}),
-      pooled({B, config.feature_size()}),
+Workspace::Workspace(const ModelConfig& config, const BlockTypes& types, const Options& options)
+    : hidden_states({options.batch, options.tokens, config.hidden_size}),
       hidden_view{hidden_states.data(), hidden_states.shape()} {
-  if (config.block == BlockForm::twin) twin_normed = Tensor({B, T, config.hidden_size});
-  if (config.mlp == Mlp::gated) gate = Tensor({B, T, config.mlp_size});
+  const std::int64_t B = options.batch;
+  const std::int64_t T = options.tokens;
+  const std::int64_t rows = B * T;
+  normed = ValueBuffer(rows, config.hidden_size, types.normed);
+  if (config.block == BlockForm::twin) twin_normed = ValueBuffer(rows, config.hidden_size, types.normed);
+  qkv = ValueBuffer(rows, 3 * config.hidden_size, types.qkv);
+  if (options.attention_maps) {
+    maps = Tensor({B, config.num_heads, T, T});
+    maps_view = {maps.data(), maps.shape()};
+  }
+  context = ValueBuffer(rows, config.hidden_size, types.context);
+  mlp = ValueBuffer(rows, config.mlp_size, types.mlp);
+  if (config.mlp == Mlp::gated) gate = ValueBuffer(rows, config.mlp_size, types.gate);
+  pooled = Tensor({B, config.feature_size()});
   if (config.pooling == Pooling::attention) {
+    pool_kv = Tensor({rows, 2 * config.hidden_size});
     pool_context = Tensor({B, config.hidden_size});
     pool_mlp = Tensor({B, config.pool_mlp_size()});
   }

@@ -1,22 +1,31 @@
 // Every buffer of a forward pass, sized once from the config. Internal to vit/.
 #pragma once
 
+#include "vit/block_types.hpp"
 #include "vit/config.hpp"
 #include "vit/tensor.hpp"
+#include "vit/values.hpp"
 
 namespace vit {
 
 struct Workspace {
-  Workspace(const ModelConfig& config, std::int64_t B, std::int64_t T);
+  struct Options {
+    std::int64_t batch = 0;   ///< B
+    std::int64_t tokens = 0;  ///< T
+    bool attention_maps = false;
+  };
+
+  Workspace(const ModelConfig& config, const BlockTypes& types, const Options& options);
 
   Tensor hidden_states;        ///< [B, T, D], the residual stream
-  Tensor normed;               ///< [B, T, D], after a layer norm; in the end last_hidden_state
-  Tensor twin_normed;          ///< [B, T, D], of a block's second half where it has twins
-  Tensor qkv;                  ///< [B, T, 3, h, d]
-  Tensor scores;               ///< one tile of one image, or all of [B, h, T, T] where maps are kept
-  Tensor context;              ///< [B, T, h, d]
-  Tensor mlp;                  ///< [B, T, F]
-  Tensor gate;                 ///< [B, T, F], of a gated MLP
+  ValueBuffer normed;          ///< [B, T, D], after a norm
+  ValueBuffer twin_normed;     ///< [B, T, D], of a block's second half where it has twins
+  ValueBuffer qkv;             ///< [B, T, 3, h, d]
+  Tensor maps;                 ///< [B, h, T, T] where they are kept
+  ValueBuffer context;         ///< [B, T, h, d]
+  ValueBuffer mlp;             ///< [B, T, F]
+  ValueBuffer gate;            ///< [B, T, F], of a gated MLP
+  Tensor pool_kv;              ///< [B, T, 2, h, d], of attention pooling
   Tensor pooled;               ///< [B, feature size], the head's input
   Tensor pool_context;         ///< [B, h, d], of attention pooling; then its normed vector [B, D]
   Tensor pool_mlp;             ///< [B, pool MLP size]
@@ -28,7 +37,7 @@ struct Workspace {
   Tensor distillation_logits;  ///< [B, K]
 
   ConstTensorView hidden_view;  ///< of hidden_states, made once: a Shape is a heap allocation
-  ConstTensorView maps_view;    ///< of scores as [B, h, T, T]
+  ConstTensorView maps_view;    ///< of maps
 };
 
 }  // namespace vit

@@ -1,184 +1,154 @@
 #include "vit/backend/attention.hpp"
 
-#include <algorithm>
-#include <optional>
+#include <omp.h>
 
-#include "vit/backend/primitive.hpp"
+#include <algorithm>
+#include <vector>
+
+#include "vit/backend/head_lane.hpp"
+#include "vit/backend/lanes.hpp"
 
 namespace vit::backend {
 namespace {
 
-// Scores of one tile: about what the second-level caches of two cores hold beside the keys and values.
-constexpr std::int64_t kTileFloats = 512 * 1024;
+// Scores of a lane's tile: what its core's second-level cache holds beside the head's keys and values.
+constexpr std::int64_t kTileFloats = 80 * 1024;
 
-std::int64_t queries_per_tile(const AttentionShape& shape, bool whole_maps) {
-  if (whole_maps) return shape.tokens;
-  const std::int64_t fit =
-      std::max<std::int64_t>(kTileFloats / (shape.maps * shape.heads * shape.tokens), 16);
-  const std::int64_t tiles = (shape.tokens + fit - 1) / fit;
-  return (shape.tokens + tiles - 1) / tiles;  // tiles of nearly equal height
-}
-
-/// Queries of one tile, and how far apart tokens lie in the buffers.
-struct TileShape {
-  std::int64_t rows;
-  std::int64_t query_stride;
-  std::int64_t key_stride;  // of values, too
+/// How the queries of one head are cut.
+struct Tiles {
+  std::int64_t count;
+  std::int64_t rows;       // of all tiles but the last
+  std::int64_t last_rows;  // 1 to rows
 };
 
-/// The three primitives for a tile of queries.
-struct Tile {
-  Tile(Context& context, const AttentionShape& s, const TileShape& t);
-
-  void score_keys(const float* q_data, const float* k_data, float* scores);     // scores = q kᵀ
-  void normalise(float* scores);                                                // p = softmax(scores)
-  void weigh_values(const float* v_data, float* weights, float* context_data);  // context = p v
-
-  dnnl::memory::desc q_md, k_md, v_md, scores_md, weights_md, context_md;
-  Primitive score;
-  Primitive softmax;
-  Primitive weigh;
-  dnnl::memory q, k, v, s, p, c;
-
- private:
-  static dnnl::matmul::primitive_desc matmul(const dnnl::memory::desc& a, const dnnl::memory::desc& b,
-                                             const dnnl::memory::desc& c) {
-    return {engine(), a, b, c, base_attr()};
-  }
-  static dnnl::softmax_forward::primitive_desc softmax_over_keys(const dnnl::memory::desc& md) {
-    return {engine(),   dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, md, md, 2,
-            base_attr()};
-  }
-  template <class Op, class Pd>
-  static Primitive build(Context& context, const Pd& pd) {
-    return {context, pd, Op(pd)};
-  }
-};
-
-// Heads lie d apart in every buffer; where a head has two maps, its halves of q and k are like heads of d/2.
-// Reading k with its last two axes exchanged is the transposition.
-Tile::Tile(Context& context, const AttentionShape& shape, const TileShape& t)
-    : q_md(strided({shape.heads * shape.maps, t.rows, shape.head_size / shape.maps},
-                   {shape.head_size / shape.maps, t.query_stride, 1})),
-      k_md(strided({shape.heads * shape.maps, shape.head_size / shape.maps, shape.tokens},
-                   {shape.head_size / shape.maps, 1, t.key_stride})),
-      v_md(strided({shape.heads, shape.tokens, shape.head_size}, {shape.head_size, t.key_stride, 1})),
-      scores_md(dense({shape.heads * shape.maps, t.rows, shape.tokens})),
-      weights_md(dense({shape.heads, t.rows, shape.tokens})),
-      context_md(strided({shape.heads, t.rows, shape.head_size},
-                         {shape.head_size, shape.heads * shape.head_size, 1})),
-      score(build<dnnl::matmul>(context, matmul(q_md, k_md, scores_md))),
-      softmax(build<dnnl::softmax_forward>(context, softmax_over_keys(scores_md))),
-      weigh(build<dnnl::matmul>(context, matmul(weights_md, v_md, context_md))),
-      q(unbound(q_md)),
-      k(unbound(k_md)),
-      v(unbound(v_md)),
-      s(unbound(scores_md)),
-      p(unbound(weights_md)),
-      c(unbound(context_md)) {}
-
-void Tile::score_keys(const float* q_data, const float* k_data, float* scores) {
-  bind(q, q_data);
-  bind(k, k_data);
-  bind(s, scores);
-  score.execute({{DNNL_ARG_SRC, q.get()}, {DNNL_ARG_WEIGHTS, k.get()}, {DNNL_ARG_DST, s.get()}});
+/// As few tiles as fit the cache, and more only to give every lane the same share of heads.
+Tiles tiles_of(const AttentionShape& s, int lanes) {
+  constexpr std::int64_t kFewest = 16;  // rows that a product is still efficient with
+  const std::int64_t most = std::max(kTileFloats / (s.maps * s.tokens), kFewest);
+  std::int64_t count = (s.tokens + most - 1) / most;
+  while (s.batch * s.heads * count % lanes != 0 && count < 4 * lanes && s.tokens / (count + 1) >= kFewest)
+    ++count;
+  const std::int64_t rows = (s.tokens + count - 1) / count;
+  count = (s.tokens + rows - 1) / rows;
+  return {count, rows, s.tokens - (count - 1) * rows};
 }
 
-void Tile::normalise(float* scores) {
-  bind(s, scores);
-  softmax.execute({{DNNL_ARG_SRC, s.get()}, {DNNL_ARG_DST, s.get()}});
+/// Lanes, each built as it will run: with one thread.
+std::vector<std::unique_ptr<HeadLane>> build_lanes(int count, const LaneShape& shape,
+                                                   std::int64_t last_rows) {
+  return guarded("build attention", [&] {
+    const ThreadScope one(1);
+    std::vector<std::unique_ptr<HeadLane>> lanes;
+    for (int i = 0; i < count; ++i) lanes.push_back(std::make_unique<HeadLane>(shape, last_rows));
+    return lanes;
+  });
 }
 
-void Tile::weigh_values(const float* v_data, float* weights, float* context_data) {
-  bind(v, v_data);
-  bind(p, weights);
-  bind(c, context_data);
-  weigh.execute({{DNNL_ARG_SRC, p.get()}, {DNNL_ARG_WEIGHTS, v.get()}, {DNNL_ARG_DST, c.get()}});
+Values part(Values all, std::int64_t element) {
+  return {static_cast<std::byte*>(all.data) + element * size_of(all.type), all.type, nullptr};
 }
 
-/// maps [heads, 2, size] -> their differences [heads, size] at its front, first − λ second. Heads one after
-/// the other, since each overwrites what an earlier one has read.
-void subtract_second_maps(float* maps, std::int64_t heads, std::int64_t size, float lambda) {
-  for (std::int64_t head = 0; head < heads; ++head) {
-    const float* const first = maps + 2 * head * size;
-    const float* const second = first + size;
-    float* const difference = maps + head * size;
-#pragma omp parallel for
-    for (std::int64_t i = 0; i < size; ++i) difference[i] = first[i] - lambda * second[i];
-  }
+ConstValues part(ConstValues all, std::int64_t element) {
+  return {static_cast<const std::byte*>(all.data) + element * size_of(all.type), all.type, nullptr};
+}
+
+/// No more threads than there is work for.
+int lanes_for(std::int64_t work) {
+  return static_cast<int>(std::min<std::int64_t>(omp_get_max_threads(), work));
 }
 
 }  // namespace
 
 struct Attention::Impl {
-  Impl(Context& context, const AttentionShape& s, std::int64_t tile_rows)
-      : shape(s), rows(tile_rows), tile(context, s, tile_of(s, tile_rows)) {
-    if (shape.tokens % rows != 0) rest.emplace(context, s, tile_of(s, shape.tokens % rows));
-  }
-
-  static TileShape tile_of(const AttentionShape& s, std::int64_t rows) {
-    return {rows, 3 * s.heads * s.head_size, 3 * s.heads * s.head_size};
-  }
+  Impl(const AttentionShape& s, const AttentionTypes& types, int lane_count)
+      : shape(s),
+        tiles(tiles_of(s, lane_count)),
+        lanes(build_lanes(lane_count,
+                          {tiles.rows, s.tokens, s.head_size, s.maps, 3 * s.heads * s.head_size,
+                           3 * s.heads * s.head_size, s.heads * s.head_size, types},
+                          tiles.last_rows)) {}
 
   AttentionShape shape;
-  std::int64_t rows;  // queries of a full tile
-  Tile tile;
-  std::optional<Tile> rest;  // the last, lower tile
+  Tiles tiles;
+  std::vector<std::unique_ptr<HeadLane>> lanes;
 };
 
-Attention::Attention(Context& context, const AttentionShape& shape, bool whole_maps) {
-  impl_ = guarded("build attention", [&] {
-    return std::make_unique<Impl>(context, shape, queries_per_tile(shape, whole_maps));
-  });
-}
+Attention::Attention(const AttentionShape& shape, const AttentionTypes& types)
+    : impl_(std::make_unique<Impl>(
+          shape, types,
+          lanes_for(shape.batch * shape.heads * std::max<std::int64_t>(shape.tokens / 16, 1)))) {}
 
 Attention::~Attention() = default;
 Attention::Attention(Attention&&) noexcept = default;
 
-std::int64_t Attention::scores_size() const {
-  return impl_->shape.maps * impl_->shape.heads * impl_->rows * impl_->shape.tokens;
-}
-
-void Attention::run(const float* qkv, float* scores, float* context, const AttentionTerms& terms) {
+void Attention::run(ConstValues qkv, float* maps, Values context, const AttentionTerms& terms) {
   const AttentionShape& s = impl_->shape;
+  const Tiles& tiles = impl_->tiles;
   const std::int64_t D = s.heads * s.head_size;
-  const float* k = qkv + D;
-  const float* v = qkv + 2 * D;
-  for (std::int64_t row = 0; row < s.tokens; row += impl_->rows) {
-    Tile& tile = row + impl_->rows <= s.tokens ? impl_->tile : *impl_->rest;
-    const std::int64_t rows = std::min(impl_->rows, s.tokens - row);
-    tile.score_keys(qkv + row * 3 * D, k, scores);
-    if (terms.bias != nullptr) terms.bias->add_to(scores, row, rows);
-    tile.normalise(scores);
-    if (s.maps == 2) subtract_second_maps(scores, s.heads, rows * s.tokens, terms.lambda);
-    tile.weigh_values(v, scores, context + row * D);
-  }
+  const auto lanes = static_cast<int>(impl_->lanes.size());
+  const std::int64_t count = s.batch * s.heads * tiles.count;
+  const std::int64_t share = (count + lanes - 1) / lanes;
+  for_each_on_lanes(lanes, lanes, [&](int thread, std::int64_t part_index) {
+    HeadLane& lane = *impl_->lanes[static_cast<std::size_t>(thread)];
+    std::int64_t taken = -1;
+    for (std::int64_t i = part_index * share; i < std::min(count, (part_index + 1) * share); ++i) {
+      const std::int64_t head = i / tiles.count % s.heads;
+      const std::int64_t image = i / tiles.count / s.heads;
+      const std::int64_t first = i % tiles.count * tiles.rows;
+      const std::int64_t rows = i % tiles.count == tiles.count - 1 ? tiles.last_rows : tiles.rows;
+      const ConstValues q = part(qkv, (image * s.tokens * 3) * D + head * s.head_size);
+      if (taken != i / tiles.count) lane.take_keys(part(q, D), part(q, 2 * D));
+      taken = i / tiles.count;
+      lane.score(part(q, first * 3 * D), rows);
+      if (terms.bias != nullptr) terms.bias->add_to(lane.scores(0), head, first, rows);
+      const Values to = part(context, (image * s.tokens + first) * D + head * s.head_size);
+      if (maps == nullptr && s.maps == 1) {
+        lane.weigh(rows, to);
+        continue;
+      }
+      lane.weigh_probabilities(rows, terms.lambda, to);
+      if (maps != nullptr)
+        std::copy_n(lane.scores(0), rows * s.tokens,
+                    maps + ((image * s.heads + head) * s.tokens + first) * s.tokens);
+    }
+  });
 }
 
 std::vector<std::string> Attention::kernels() const {
-  const Tile& tile = impl_->tile;
-  return {tile.score.kernel(), tile.softmax.kernel(), tile.weigh.kernel()};
+  return impl_->lanes.front()->kernels();
 }
 
 struct LatentAttention::Impl {
-  Impl(Context& context, const AttentionShape& s)
-      : D(s.heads * s.head_size), tile(context, s, TileShape{1, D, 2 * D}) {}
+  Impl(const AttentionShape& s, std::int64_t prefix_tokens)
+      : shape(s),
+        prefix(prefix_tokens),
+        lanes(build_lanes(
+            lanes_for(s.batch * s.heads),
+            {1, s.tokens, s.head_size, 1, s.head_size, 2 * s.heads * s.head_size, s.head_size, {}}, 1)) {}
 
-  std::int64_t D;
-  Tile tile;
+  AttentionShape shape;
+  std::int64_t prefix;
+  std::vector<std::unique_ptr<HeadLane>> lanes;
 };
 
-LatentAttention::LatentAttention(Context& context, const AttentionShape& shape) {
-  impl_ = guarded("build attention pooling", [&] { return std::make_unique<Impl>(context, shape); });
-}
+LatentAttention::LatentAttention(const AttentionShape& shape, std::int64_t prefix)
+    : impl_(std::make_unique<Impl>(shape, prefix)) {}
 
 LatentAttention::~LatentAttention() = default;
 LatentAttention::LatentAttention(LatentAttention&&) noexcept = default;
 
-void LatentAttention::run(const float* q, const float* kv, float* scores, float* context) {
-  impl_->tile.score_keys(q, kv, scores);
-  impl_->tile.normalise(scores);
-  impl_->tile.weigh_values(kv + impl_->D, scores, context);
+void LatentAttention::run(const float* q, const float* kv, float* context) {
+  const AttentionShape& s = impl_->shape;
+  const std::int64_t D = s.heads * s.head_size;
+  for_each_on_lanes(
+      static_cast<int>(impl_->lanes.size()), s.batch * s.heads, [&](int thread, std::int64_t i) {
+        HeadLane& lane = *impl_->lanes[static_cast<std::size_t>(thread)];
+        const std::int64_t at = i % s.heads * s.head_size;
+        const float* const k = kv + (i / s.heads * (impl_->prefix + s.tokens) + impl_->prefix) * 2 * D + at;
+        lane.take_keys(k, k + D);
+        lane.score(q + at, 1);
+        lane.weigh(1, context + i / s.heads * D + at);
+      });
 }
 
 }  // namespace vit::backend

@@ -11,14 +11,23 @@
 
 #include "vit/backend/context.hpp"
 #include "vit/backend/relative_bias.hpp"
+#include "vit/values.hpp"
 
 namespace vit::backend {
 
 struct AttentionShape {
+  std::int64_t batch = 1;      ///< B
   std::int64_t tokens = 0;     ///< T
   std::int64_t heads = 0;      ///< h
   std::int64_t head_size = 0;  ///< d
   std::int64_t maps = 1;       ///< of each head; 2: differential
+};
+
+/// In what numbers: f32 or bf16. Scores and softmax are f32 in both.
+struct AttentionTypes {
+  ValueType qkv = ValueType::f32;
+  ValueType products = ValueType::f32;  ///< what q, k, v and the probabilities are rounded to
+  ValueType context = ValueType::f32;
 };
 
 /// What takes part in the weights of the values beside q and k.
@@ -27,21 +36,18 @@ struct AttentionTerms {
   float lambda = 0;                    ///< λ of differential attention
 };
 
-/// One image at a time, in tiles of queries, so that the scores stay in cache and memory grows with T, not
-/// T².
+/// Heads of images, and tiles of their queries where there are more threads or many tokens, are shared out to
+/// threads. Each takes its head out of the qkv buffer, packed for the products, and keeps the scores of a
+/// tile in its own cache: memory grows with T, not T².
 class Attention {
  public:
-  /// With `whole_maps` there is one tile, so that run() leaves the complete [h, T, T] weights of the values
-  /// at the front of `scores`.
-  Attention(Context& context, const AttentionShape& shape, bool whole_maps);
+  Attention(const AttentionShape& shape, const AttentionTypes& types = {});
   ~Attention();
   Attention(Attention&&) noexcept;
 
-  /// Floats of the `scores` buffer that run() works in.
-  std::int64_t scores_size() const;
-
-  /// qkv [T, 3, h, d], context [T, h, d], both dense.
-  void run(const float* qkv, float* scores, float* context, const AttentionTerms& terms = {});
+  /// qkv [B, T, 3, h, d], context [B, T, h, d], both dense. `maps`, if not null, are filled with the weights
+  /// of the values [B, h, T, T].
+  void run(ConstValues qkv, float* maps, Values context, const AttentionTerms& terms = {});
 
   /// Kernels in the order that they run.
   std::vector<std::string> kernels() const;
@@ -54,12 +60,13 @@ class Attention {
 /// context = softmax(q kᵀ) v for one query that is the same in every image (attention pooling).
 class LatentAttention {
  public:
-  LatentAttention(Context& context, const AttentionShape& shape);
+  /// shape.tokens: those that the query looks at, behind the first `prefix` of every image.
+  LatentAttention(const AttentionShape& shape, std::int64_t prefix);
   ~LatentAttention();
   LatentAttention(LatentAttention&&) noexcept;
 
-  /// One image: q [h, d], kv [T, 2, h, d], scores [h, T], context [h, d], all dense.
-  void run(const float* q, const float* kv, float* scores, float* context);
+  /// q [h, d], kv [B, prefix + T, 2, h, d], context [B, h, d], all dense.
+  void run(const float* q, const float* kv, float* context);
 
  private:
   struct Impl;

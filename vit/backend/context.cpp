@@ -70,4 +70,8 @@ void Context::Impl::reserve(std::size_t bytes) {
   if (floats > scratchpad.size()) scratchpad = Tensor({floats});
 }
 
+void Context::Impl::reserve_sums(std::int64_t count) {
+  if (count > sums.size()) sums = Tensor({count});
+}
+
 }  // namespace vit::backend

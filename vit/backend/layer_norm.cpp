@@ -19,11 +19,11 @@ struct LayerNorm::Impl {
   dnnl::memory dst;
 };
 
-LayerNorm::LayerNorm(Context& context, std::int64_t rows, std::int64_t size, float epsilon) {
+LayerNorm::LayerNorm(Context& context, std::int64_t rows, std::int64_t size, float epsilon, ValueType dst) {
   impl_ = guarded("build a layer norm", [&] {
-    const auto md = dense({rows, size});
+    const auto src_md = dense({rows, size});
     const dnnl::layer_normalization_forward::primitive_desc pd(
-        engine(), dnnl::prop_kind::forward_inference, md, md, epsilon,
+        engine(), dnnl::prop_kind::forward_inference, src_md, dense({rows, size}, dst), epsilon,
         dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift, base_attr());
     return std::make_unique<Impl>(context, pd, size);
   });
@@ -32,11 +32,11 @@ LayerNorm::LayerNorm(Context& context, std::int64_t rows, std::int64_t size, flo
 LayerNorm::~LayerNorm() = default;
 LayerNorm::LayerNorm(LayerNorm&&) noexcept = default;
 
-void LayerNorm::run(const float* src, const NormParameters& parameters, float* dst) {
+void LayerNorm::run(const float* src, const NormParameters& parameters, Values dst) {
   bind(impl_->src, src);
   bind(impl_->gamma, parameters.gamma.data());
   bind(impl_->beta, parameters.beta.data());
-  bind(impl_->dst, dst);
+  bind(impl_->dst, dst.data);
   impl_->norm.execute({{DNNL_ARG_SRC, impl_->src.get()},
                        {DNNL_ARG_SCALE, impl_->gamma.get()},
                        {DNNL_ARG_SHIFT, impl_->beta.get()},

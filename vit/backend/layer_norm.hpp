@@ -6,6 +6,7 @@
 #include <string>
 
 #include "vit/backend/context.hpp"
+#include "vit/values.hpp"
 #include "vit/weights.hpp"
 
 namespace vit::backend {
@@ -26,12 +27,14 @@ struct NormParameters {
 
 class LayerNorm {
  public:
-  LayerNorm(Context& context, std::int64_t rows, std::int64_t size, float epsilon);
+  /// dst: f32 or bf16.
+  LayerNorm(Context& context, std::int64_t rows, std::int64_t size, float epsilon,
+            ValueType dst = ValueType::f32);
   ~LayerNorm();
   LayerNorm(LayerNorm&&) noexcept;
 
-  /// src, dst [rows, size]; may be the same.
-  void run(const float* src, const NormParameters& parameters, float* dst);
+  /// src, dst [rows, size]; may be the same where dst is f32.
+  void run(const float* src, const NormParameters& parameters, Values dst);
 
   const std::string& kernel() const;
 

@@ -1,144 +1,219 @@
 #include "vit/backend/linear.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "vit/backend/convert.hpp"
 #include "vit/backend/eltwise.hpp"
-#include "vit/backend/primitive.hpp"
+#include "vit/backend/packed_linear.hpp"
+#include "vit/backend/row_kernels.hpp"
 
 namespace vit::backend {
-
-struct PackedLinear::Impl {
-  dnnl::memory weights;
-  dnnl::memory bias;
-  bool has_bias = false;
-};
-
 namespace {
 
-dnnl::matmul::primitive_desc describe(std::int64_t rows, std::int64_t in, std::int64_t out,
-                                      const dnnl::memory::desc& weights, bool bias,
-                                      const Epilogue& epilogue) {
+/// The post-ops that oneDNN's matmul does itself.
+dnnl::post_ops fused(const Epilogue& epilogue, const dnnl::memory::desc& dst) {
   dnnl::post_ops ops;
   if (epilogue.activation) append_eltwise(ops, *epilogue.activation);
   if (epilogue.accumulate) ops.append_sum(1.0F);
-  if (epilogue.multiply) ops.append_binary(dnnl::algorithm::binary_mul, dense({rows, out}));
-  dnnl::primitive_attr attr = base_attr();
-  attr.set_post_ops(ops);
-  return {
-      engine(), dense({rows, in}), weights, bias ? dense({1, out}) : dnnl::memory::desc(), dense({rows, out}),
-      attr};
+  if (epilogue.multiply) ops.append_binary(dnnl::algorithm::binary_mul, dst);
+  return ops;
 }
 
-/// Multiplies row i of a [scale.size(), in] matrix by scale[i].
-void scale_rows(Tensor& matrix, std::int64_t in, std::span<const float> scale) {
-  float* row = matrix.data();
-  for (const float factor : scale) {
-    for (std::int64_t i = 0; i < in; ++i) row[i] *= factor;
-    row += in;
+/// The activation among those that a row's own epilogue has.
+std::optional<RowActivation> row_activation(std::optional<Activation> activation) {
+  if (!activation) return RowActivation::none;
+  switch (*activation) {
+    case Activation::identity:
+      return RowActivation::none;
+    case Activation::gelu:
+      return RowActivation::gelu;
+    case Activation::gelu_tanh:
+      return RowActivation::gelu_tanh;
+    case Activation::quick_gelu:
+      return RowActivation::quick_gelu;
+    case Activation::relu:
+      return RowActivation::relu;
+    case Activation::silu:
+      return RowActivation::silu;
+    default:
+      return {};
   }
-}
-
-/// Room for a matrix that is needed for a moment. Asks for more than the 32 MiB from which on glibc's malloc
-/// always maps memory of its own, so that what was touched of it goes back to the system; smaller ones would
-/// leave holes between the packed weights, a fifth of their size in a network of gigabytes.
-Tensor transient(const Shape& shape) {
-  constexpr std::int64_t kMapped = (std::int64_t{33} << 20) / sizeof(float);
-  return Tensor({std::max(element_count(shape), kMapped)});
-}
-
-dnnl::memory packed(Tensor& plain, std::int64_t in, std::int64_t out, const dnnl::memory::desc& wanted) {
-  dnnl::stream stream(engine());
-  dnnl::memory from(strided({in, out}, {1, in}), engine(), plain.data());
-  dnnl::memory to(wanted, engine());
-  dnnl::reorder(from, to).execute(stream, from, to);
-  stream.wait();
-  return to;
 }
 
 }  // namespace
 
-PackedLinear::PackedLinear(const LinearWeights& weights, std::int64_t rows, std::span<const float> out_scale)
-    : out_(weights.weight.shape.front()), impl_(std::make_unique<Impl>()) {
-  in_ = weights.weight.size() / out_;
-  guarded("pack the weights of a linear layer", [&] {
-    impl_->has_bias = !weights.bias.empty();
-    const auto pd = describe(rows, in_, out_, any_layout({in_, out_}), impl_->has_bias, {});
-    Tensor plain = transient({out_, in_});
-    weights.weight.copy_to(plain.data());
-    if (!out_scale.empty()) scale_rows(plain, in_, out_scale);
-    impl_->weights = packed(plain, in_, out_, pd.weights_desc());
-    if (impl_->has_bias) {
-      Tensor bias = weights.bias.to_tensor();
-      if (!out_scale.empty()) scale_rows(bias, 1, out_scale);
-      impl_->bias = dnnl::memory(dense({1, out_}), engine());
-      std::copy_n(bias.data(), out_, static_cast<float*>(impl_->bias.get_data_handle()));
-    }
-  });
-}
-
-PackedLinear::~PackedLinear() = default;
-PackedLinear::PackedLinear(PackedLinear&&) noexcept = default;
-PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
-
+/// int8 differs from the others in what follows the product: the scale of each row of src, which oneDNN has
+/// no fast post-op for, and with it all the rest.
 struct Linear::Impl {
-  Impl(Context& context, const dnnl::matmul::primitive_desc& pd, std::optional<Activation> activation)
-      : matmul(context, pd, dnnl::matmul(pd)),
-        size(pd.dst_desc().get_dims()[0] * pd.dst_desc().get_dims()[1]),
+  Impl(Context& context, std::int64_t row_count, const PackedLinear& like, const Epilogue& what_follows,
+       const LinearTypes& linear_types, const dnnl::matmul::primitive_desc& pd)
+      : rows(row_count),
+        out(like.out()),
+        in(like.in()),
+        epilogue(what_follows),
+        types(linear_types),
+        quantised(like.precision() == Precision::int8),
+        context_impl(&context.impl()),
+        matmul(context, pd, dnnl::matmul(pd)),
         src(unbound(pd.src_desc())),
         dst(unbound(pd.dst_desc())),
         factor(unbound(pd.dst_desc())) {
-    if (activation && !has_eltwise(*activation)) behind = activation;
+    const ValueType multiplied = multiplied_type(like.precision());
+    if (types.src != multiplied) rounded = ValueBuffer(rows, in, multiplied);
+    if (quantised) {
+      context.impl().reserve_sums(rows * out);
+      activation = row_activation(epilogue.activation);
+      if (!activation) build_eltwise(context);
+    } else if (epilogue.activation && !has_eltwise(*epilogue.activation)) {
+      behind = epilogue.activation;
+    }
   }
 
+  /// For the activations of int8 that neither the row's epilogue nor a post-op of its matmul can do.
+  void build_eltwise(Context& context) {
+    if (!has_eltwise(*epilogue.activation)) {
+      behind = epilogue.activation;
+      return;
+    }
+    const auto md = dense({rows, out});
+    dnnl::post_ops ops;
+    append_eltwise(ops, *epilogue.activation);
+    dnnl::primitive_attr attr = base_attr();
+    attr.set_post_ops(ops);
+    const dnnl::eltwise_forward::primitive_desc pd(engine(), dnnl::prop_kind::forward_inference,
+                                                   dnnl::algorithm::eltwise_linear, md, md, 1, 0, attr);
+    eltwise.emplace(context, pd, dnnl::eltwise_forward(pd));
+    sums_memory = unbound(md);
+  }
+
+  ConstValues multiplicand(ConstValues values);
+  void multiply(ConstValues values, const PackedLinear::Impl& weights, void* to,
+                const dnnl::memory* factor_memory);
+  void finish_rows(ConstValues multiplied, const PackedLinear::Impl& weights, const float* factors,
+                   Values to);
+
+  std::int64_t rows;
+  std::int64_t out;
+  std::int64_t in;
+  Epilogue epilogue;
+  LinearTypes types;
+  bool quantised;
+  Context::Impl* context_impl;
   Primitive matmul;
-  std::optional<Activation> behind;  ///< the activation that is no post-op
-  std::int64_t size;
+  ValueBuffer rounded;                      // src as it is multiplied, where that is not what src is
+  std::optional<RowActivation> activation;  // of int8
+  std::optional<Activation> behind;         // the activation that is no post-op
+  std::optional<Primitive> eltwise;
   dnnl::memory src;
   dnnl::memory dst;
   dnnl::memory factor;
+  dnnl::memory sums_memory;
 };
 
-Linear::Linear(Context& context, std::int64_t rows, const PackedLinear& like, const Epilogue& epilogue) {
+Linear::Linear(Context& context, std::int64_t rows, const PackedLinear& like, const Epilogue& epilogue,
+               const LinearTypes& types) {
   impl_ = guarded("build a linear layer", [&] {
-    return std::make_unique<Impl>(
-        context,
-        describe(rows, like.in(), like.out(), like.impl().weights.get_desc(), like.impl().has_bias, epilogue),
-        epilogue.activation);
+    const bool quantised = like.precision() == Precision::int8;
+    const ValueType dst = quantised ? ValueType::f32 : types.dst;
+    const dnnl::post_ops ops = quantised ? dnnl::post_ops() : fused(epilogue, dense({rows, like.out()}, dst));
+    const auto pd = describe_matmul(rows, {like.in(), like.out(), like.precision(), like.impl().has_bias},
+                                    like.impl().weights.get_desc(), ops, dst);
+    return std::make_unique<Impl>(context, rows, like, epilogue, types, pd);
   });
 }
 
 Linear::~Linear() = default;
 Linear::Linear(Linear&&) noexcept = default;
 
-void Linear::run(const float* src, const PackedLinear& weights, float* dst) {
-  bind(impl_->src, src);
-  bind(impl_->dst, dst);
-  const PackedLinear::Impl& w = weights.impl();
-  const dnnl_exec_arg_t src_arg{DNNL_ARG_SRC, impl_->src.get()};
-  const dnnl_exec_arg_t weights_arg{DNNL_ARG_WEIGHTS, w.weights.get()};
-  const dnnl_exec_arg_t dst_arg{DNNL_ARG_DST, impl_->dst.get()};
-  if (w.has_bias) {
-    impl_->matmul.execute({src_arg, weights_arg, {DNNL_ARG_BIAS, w.bias.get()}, dst_arg});
-  } else {
-    impl_->matmul.execute({src_arg, weights_arg, dst_arg});
-  }
-  if (impl_->behind) activate_in_place(*impl_->behind, dst, impl_->size);
+ConstValues Linear::Impl::multiplicand(ConstValues values) {
+  if (rounded.size() == 0) return values;
+  convert_rows(values, {rows, in}, rounded.values());
+  return rounded.values();
 }
 
-void Linear::run_times(const float* factor, const float* src, const PackedLinear& weights, float* dst) {
-  bind(impl_->src, src);
-  bind(impl_->dst, dst);
-  bind(impl_->factor, factor);
-  const PackedLinear::Impl& w = weights.impl();
-  const dnnl_exec_arg_t src_arg{DNNL_ARG_SRC, impl_->src.get()};
-  const dnnl_exec_arg_t weights_arg{DNNL_ARG_WEIGHTS, w.weights.get()};
-  const dnnl_exec_arg_t dst_arg{DNNL_ARG_DST, impl_->dst.get()};
-  const dnnl_exec_arg_t factor_arg{DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, impl_->factor.get()};
-  if (w.has_bias) {
-    impl_->matmul.execute({src_arg, weights_arg, {DNNL_ARG_BIAS, w.bias.get()}, dst_arg, factor_arg});
-  } else {
-    impl_->matmul.execute({src_arg, weights_arg, dst_arg, factor_arg});
+void Linear::Impl::multiply(ConstValues values, const PackedLinear::Impl& w, void* to,
+                            const dnnl::memory* factor_memory) {
+  bind(src, values.data);
+  bind(dst, to);
+  std::array<dnnl_exec_arg_t, 6> args;
+  std::size_t count = 0;
+  args[count++] = {DNNL_ARG_SRC, src.get()};
+  args[count++] = {DNNL_ARG_WEIGHTS, w.weights.get()};
+  args[count++] = {DNNL_ARG_DST, dst.get()};
+  if (quantised) {
+    args[count++] = {DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, w.scales.get()};
+  } else if (w.has_bias) {
+    args[count++] = {DNNL_ARG_BIAS, w.bias.get()};
   }
+  if (factor_memory != nullptr)
+    args[count++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, factor_memory->get()};
+  matmul.execute({args.data(), count});
+}
+
+void Linear::Impl::finish_rows(ConstValues multiplied, const PackedLinear::Impl& w, const float* factors,
+                               Values to) {
+  const RowKernels& kernels = row_kernels();
+  float* const sums = context_impl->sums.data();
+  const auto row_of = [&](std::int64_t row) {
+    return QuantisedSums{sums + row * out, multiplied.scales[row], w.zero_sums.data(), w.row_bias.data(),
+                         out};
+  };
+  if (epilogue.accumulate) {
+#pragma omp parallel for
+    for (std::int64_t row = 0; row < rows; ++row)
+      kernels.dequantise_add(row_of(row), static_cast<float*>(to.data) + row * out);
+    return;
+  }
+  const RowActivation act = activation.value_or(RowActivation::none);
+  const bool direct = activation && factors == nullptr && to.type != ValueType::u8;
+  if (direct && to.type == ValueType::bf16) {
+#pragma omp parallel for
+    for (std::int64_t row = 0; row < rows; ++row)
+      kernels.dequantise_bf16(row_of(row), act, static_cast<bf16_t*>(to.data) + row * out);
+    return;
+  }
+  float* const plain = to.type == ValueType::f32 ? static_cast<float*>(to.data) : sums;
+#pragma omp parallel for
+  for (std::int64_t row = 0; row < rows; ++row) {
+    float* const y = plain + row * out;
+    kernels.dequantise(row_of(row), act, y);
+    if (factors != nullptr)
+      for (std::int64_t i = 0; i < out; ++i) y[i] *= factors[row * out + i];
+    if (activation && to.type != ValueType::f32) convert_row(y, out, to, row);
+  }
+  if (activation) return;
+  if (eltwise) {
+    bind(sums_memory, plain);
+    eltwise->execute({{DNNL_ARG_SRC, sums_memory.get()}, {DNNL_ARG_DST, sums_memory.get()}});
+  }
+  if (behind) activate_in_place(*behind, plain, rows * out);
+  if (to.type != ValueType::f32) convert_rows(plain, {rows, out}, to);
+}
+
+void Linear::run(ConstValues src, const PackedLinear& weights, Values dst) {
+  const PackedLinear::Impl& w = weights.impl();
+  const ConstValues multiplied = impl_->multiplicand(src);
+  if (impl_->quantised) {
+    impl_->multiply(multiplied, w, impl_->context_impl->sums.data(), nullptr);
+    impl_->finish_rows(multiplied, w, nullptr, dst);
+    return;
+  }
+  impl_->multiply(multiplied, w, dst.data, nullptr);
+  if (impl_->behind)
+    activate_in_place(*impl_->behind, static_cast<float*>(dst.data), impl_->rows * impl_->out);
+}
+
+void Linear::run_times(ConstValues factor, ConstValues src, const PackedLinear& weights, Values dst) {
+  const PackedLinear::Impl& w = weights.impl();
+  const ConstValues multiplied = impl_->multiplicand(src);
+  if (impl_->quantised) {
+    impl_->multiply(multiplied, w, impl_->context_impl->sums.data(), nullptr);
+    impl_->finish_rows(multiplied, w, static_cast<const float*>(factor.data), dst);
+    return;
+  }
+  bind(impl_->factor, factor.data);
+  impl_->multiply(multiplied, w, dst.data, &impl_->factor);
 }
 
 const std::string& Linear::kernel() const {

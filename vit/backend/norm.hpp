@@ -6,7 +6,9 @@
 #include <string>
 
 #include "vit/backend/layer_norm.hpp"
+#include "vit/backend/rms_norm.hpp"
 #include "vit/config.hpp"
+#include "vit/values.hpp"
 
 namespace vit::backend {
 
@@ -21,18 +23,18 @@ struct NormFormula {
 
 class Norm {
  public:
-  Norm(Context& context, std::int64_t rows, std::int64_t size, const NormFormula& formula);
+  Norm(Context& context, const Rows& shape, const NormFormula& formula, ValueType dst = ValueType::f32);
 
-  /// src, dst [rows, size]; may be the same.
-  void run(const float* src, const NormParameters& parameters, float* dst);
+  /// src, dst [rows, size]; may be the same where dst is f32.
+  void run(const float* src, const NormParameters& parameters, Values dst);
 
   std::string kernel() const;
 
  private:
-  std::int64_t rows_;
-  std::int64_t size_;
-  float epsilon_;
-  std::optional<LayerNorm> layer_norm_;
+  Rows shape_;
+  NormFormula formula_;
+  std::optional<LayerNorm> layer_norm_;  // where oneDNN has the norm and writes the type
+  Tensor normed_;                        // elsewhere, a row for each thread
 };
 
 }  // namespace vit::backend

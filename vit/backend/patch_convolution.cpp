@@ -2,85 +2,86 @@
 
 #include <algorithm>
 
-#include "vit/backend/primitive.hpp"
+#include "vit/backend/packed_linear.hpp"
+#include "vit/backend/row_kernels.hpp"
 
 namespace vit::backend {
+namespace {
 
-PatchKernel::PatchKernel(const LinearWeights& weights)
-    : weight(weights.weight.to_tensor()), bias({weights.weight.shape.front()}) {
-  if (weights.bias.empty()) {
-    std::fill_n(bias.data(), bias.size(), 0.0F);
-  } else {
-    weights.bias.copy_to(bias.data());
-  }
+void copy_row(const float* from, std::int64_t size, float* to) {
+  std::copy_n(from, size, to);
 }
+
+void copy_row(const float* from, std::int64_t size, bf16_t* to) {
+  row_kernels().scale_bf16(from, size, 1, to);
+}
+
+}  // namespace
 
 struct PatchConvolution::Impl {
-  Impl(Context& context, const dnnl::convolution_forward::primitive_desc& pd,
-       const dnnl::memory::desc& tokens_md)
-      : convolution(context, pd, dnnl::convolution_forward(pd)),
-        to_tokens(build_reorder(context, pd.dst_desc(), tokens_md)),
-        src(unbound(pd.src_desc())),
-        weights(pd.weights_desc(), engine()),
-        bias(pd.bias_desc(), engine()),
-        patches(pd.dst_desc(), engine()),
-        tokens(unbound(tokens_md)) {}
+  Impl(Context& context, const ModelConfig& config, const PackedLinear& kernel, std::int64_t batch_size,
+       Size2 image_size, std::int64_t image_tokens)
+      : channels(config.num_channels),
+        patch(config.patch_size),
+        image(image_size),
+        grid(config.grid(image_size)),
+        batch(batch_size),
+        stride(image_tokens * config.hidden_size),
+        pixels(grid.height * grid.width, kernel.in(), multiplied_type(kernel.precision())),
+        product(context, grid.height * grid.width, kernel, {}, {pixels.values().type, ValueType::f32}) {}
 
-  static Primitive build_reorder(Context& context, const dnnl::memory::desc& from,
-                                 const dnnl::memory::desc& to) {
-    const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, base_attr());
-    return {context, pd, dnnl::reorder(pd)};
+  /// pixels[n, (c, y, x)] = values[c, P gy + y, P gx + x] of patch n = (gy, gx). The grid is rounded down:
+  /// pixels right of and below the last whole patch belong to no patch.
+  template <class T>
+  void unfold(const float* values, T* to) const {
+    const std::int64_t in = channels * patch.height * patch.width;
+#pragma omp parallel for
+    for (std::int64_t gy = 0; gy < grid.height; ++gy) {
+      for (std::int64_t c = 0; c < channels; ++c) {
+        for (std::int64_t y = 0; y < patch.height; ++y) {
+          const float* row = values + (c * image.height + gy * patch.height + y) * image.width;
+          T* segment = to + gy * grid.width * in + (c * patch.height + y) * patch.width;
+          for (std::int64_t gx = 0; gx < grid.width; ++gx, row += patch.width, segment += in)
+            copy_row(row, patch.width, segment);
+        }
+      }
+    }
   }
 
-  Primitive convolution;
-  Primitive to_tokens;
-  dnnl::memory src;
-  dnnl::memory weights;
-  dnnl::memory bias;
-  dnnl::memory patches;  // in the layout that the convolution prefers
-  dnnl::memory tokens;
+  std::int64_t channels;
+  Size2 patch;
+  Size2 image;
+  Size2 grid;
+  std::int64_t batch;
+  std::int64_t stride;  // floats from image to image in dst
+  ValueBuffer pixels;   // of one image, [N, C P P]
+  Linear product;
 };
 
-PatchConvolution::PatchConvolution(Context& context, const ModelConfig& config, const PatchKernel& kernel,
-                                   std::int64_t batch, Size2 image, std::int64_t tokens_per_image) {
-  impl_ = guarded("build the patch embedding", [&] {
-    const std::int64_t D = config.hidden_size;
-    const Size2 patch = config.patch_size;
-    const Size2 grid = config.grid(image);
-    const dnnl::memory::dims kernel_dims{D, config.num_channels, patch.height, patch.width};
-    // The division rounds down: pixels right of and below the last whole patch belong to no patch.
-    const dnnl::convolution_forward::primitive_desc pd(
-        engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-        dense({batch, config.num_channels, image.height, image.width}), any_layout(kernel_dims), dense({D}),
-        any_layout({batch, D, grid.height, grid.width}), {patch.height, patch.width}, {0, 0}, {0, 0},
-        base_attr());
-    const auto tokens_md =
-        strided({batch, D, grid.height, grid.width}, {tokens_per_image * D, 1, grid.width * D, D});
-    auto impl = std::make_unique<Impl>(context, pd, tokens_md);
-    dnnl::stream stream(engine());
-    dnnl::memory plain(dense(kernel_dims), engine(), const_cast<float*>(kernel.weight.data()));
-    dnnl::reorder(plain, impl->weights).execute(stream, plain, impl->weights);
-    stream.wait();
-    std::copy_n(kernel.bias.data(), D, static_cast<float*>(impl->bias.get_data_handle()));
-    return impl;
-  });
-}
+PatchConvolution::PatchConvolution(Context& context, const ModelConfig& config, const PackedLinear& kernel,
+                                   std::int64_t batch, Size2 image, std::int64_t tokens_per_image)
+    : impl_(std::make_unique<Impl>(context, config, kernel, batch, image, tokens_per_image)) {}
 
 PatchConvolution::~PatchConvolution() = default;
 PatchConvolution::PatchConvolution(PatchConvolution&&) noexcept = default;
 
-void PatchConvolution::run(const float* pixel_values, float* dst) {
-  bind(impl_->src, pixel_values);
-  bind(impl_->tokens, dst);
-  impl_->convolution.execute({{DNNL_ARG_SRC, impl_->src.get()},
-                              {DNNL_ARG_WEIGHTS, impl_->weights.get()},
-                              {DNNL_ARG_BIAS, impl_->bias.get()},
-                              {DNNL_ARG_DST, impl_->patches.get()}});
-  impl_->to_tokens.execute({{DNNL_ARG_FROM, impl_->patches.get()}, {DNNL_ARG_TO, impl_->tokens.get()}});
+void PatchConvolution::run(const float* pixel_values, const PackedLinear& kernel, float* dst) {
+  Impl& impl = *impl_;
+  const std::int64_t image_floats = impl.channels * impl.image.height * impl.image.width;
+  const Values pixels = impl.pixels.values();
+  for (std::int64_t b = 0; b < impl.batch; ++b) {
+    const float* const image = pixel_values + b * image_floats;
+    if (pixels.type == ValueType::f32) {
+      impl.unfold(image, static_cast<float*>(pixels.data));
+    } else {
+      impl.unfold(image, static_cast<bf16_t*>(pixels.data));
+    }
+    impl.product.run(pixels, kernel, dst + b * impl.stride);
+  }
 }
 
 const std::string& PatchConvolution::kernel() const {
-  return impl_->convolution.kernel();
+  return impl_->product.kernel();
 }
 
 }  // namespace vit::backend

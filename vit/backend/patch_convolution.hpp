@@ -1,4 +1,7 @@
 // The patch embedding: a convolution whose stride is its kernel (Dosovitskiy et al. 2021, section 3.1).
+// Patches do not overlap, so it is one product with the pixels of each patch laid side by side: as fast for
+// 14×14 patches as for 16×16 ones, which no direct convolution of oneDNN's is, and its weights are packed
+// once for all sizes of image.
 #pragma once
 
 #include <cstdint>
@@ -6,30 +9,22 @@
 #include <string>
 
 #include "vit/backend/context.hpp"
+#include "vit/backend/linear.hpp"
 #include "vit/config.hpp"
-#include "vit/weights.hpp"
 
 namespace vit::backend {
 
-/// Kernel [D, C, P, P] and bias [D] (zeros where there is none) in plain f32; each PatchConvolution packs its
-/// own copy, since the layout that oneDNN asks for depends on the image size.
-struct PatchKernel {
-  explicit PatchKernel(const LinearWeights& weights);
-
-  Tensor weight;
-  Tensor bias;
-};
-
 class PatchConvolution {
  public:
-  /// Writes the embeddings of patch n of image b at dst + (b * tokens_per_image + n) * D.
-  PatchConvolution(Context& context, const ModelConfig& config, const PatchKernel& kernel, std::int64_t batch,
-                   Size2 image, std::int64_t tokens_per_image);
+  /// `kernel`: [D, C, P, P], packed as [D, C P P]. Writes the embeddings of patch n of image b at
+  /// dst + (b * tokens_per_image + n) * D.
+  PatchConvolution(Context& context, const ModelConfig& config, const PackedLinear& kernel,
+                   std::int64_t batch, Size2 image, std::int64_t tokens_per_image);
   ~PatchConvolution();
   PatchConvolution(PatchConvolution&&) noexcept;
 
   /// pixel_values [B, C, H, W] -> dst, as the constructor says.
-  void run(const float* pixel_values, float* dst);
+  void run(const float* pixel_values, const PackedLinear& kernel, float* dst);
 
   const std::string& kernel() const;
 

@@ -11,26 +11,39 @@ const dnnl::engine& engine() {
   return cpu;
 }
 
-dnnl::memory::desc strided(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides) {
-  return {dims, dnnl::memory::data_type::f32, strides};
+dnnl::memory::data_type data_type(ValueType type) {
+  switch (type) {
+    case ValueType::f32:
+      return dnnl::memory::data_type::f32;
+    case ValueType::bf16:
+      return dnnl::memory::data_type::bf16;
+    case ValueType::u8:
+      return dnnl::memory::data_type::u8;
+  }
+  return dnnl::memory::data_type::undef;
 }
 
-dnnl::memory::desc dense(const dnnl::memory::dims& dims) {
+dnnl::memory::desc strided(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides,
+                           ValueType type) {
+  return {dims, data_type(type), strides};
+}
+
+dnnl::memory::desc dense(const dnnl::memory::dims& dims, ValueType type) {
   dnnl::memory::dims strides(dims.size(), 1);
   for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
-  return strided(dims, strides);
+  return strided(dims, strides, type);
 }
 
-dnnl::memory::desc any_layout(const dnnl::memory::dims& dims) {
-  return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+dnnl::memory::desc any_layout(const dnnl::memory::dims& dims, dnnl::memory::data_type type) {
+  return {dims, type, dnnl::memory::format_tag::any};
 }
 
 dnnl::memory unbound(const dnnl::memory::desc& md) {
   return {md, engine(), DNNL_MEMORY_NONE};
 }
 
-void bind(dnnl::memory& memory, const float* data) {
-  const dnnl_status_t status = dnnl_memory_set_data_handle(memory.get(), const_cast<float*>(data));
+void bind(dnnl::memory& memory, const void* data) {
+  const dnnl_status_t status = dnnl_memory_set_data_handle(memory.get(), const_cast<void*>(data));
   if (status != dnnl_success) throw Error(ErrorCode::internal, "oneDNN could not bind a buffer");
 }
 
@@ -50,7 +63,7 @@ Primitive::Primitive(Context& context, const dnnl::primitive_desc_base& pd, cons
   context_->reserve(pd.scratchpad_desc().get_size());
 }
 
-void Primitive::execute(std::initializer_list<dnnl_exec_arg_t> args) {
+void Primitive::execute(std::span<const dnnl_exec_arg_t> args) {
   std::array<dnnl_exec_arg_t, kMaxArgs> all;
   std::size_t count = 0;
   for (const dnnl_exec_arg_t& arg : args) all[count++] = arg;
@@ -62,6 +75,11 @@ void Primitive::execute(std::initializer_list<dnnl_exec_arg_t> args) {
     throw Error(ErrorCode::internal,
                 "oneDNN could not run " + kernel_ + ": status " + std::to_string(status));
   }
+}
+
+Primitive build_reorder(Context& context, const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
+  const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, base_attr());
+  return {context, pd, dnnl::reorder(pd)};
 }
 
 }  // namespace vit::backend

@@ -6,12 +6,14 @@
 #include <initializer_list>
 #include <new>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "vit/backend/context.hpp"
 #include "vit/error.hpp"
 #include "vit/tensor.hpp"
+#include "vit/values.hpp"
 
 namespace vit::backend {
 
@@ -33,20 +35,27 @@ struct Context::Impl {
   dnnl::stream stream{engine()};
   Tensor scratchpad;  // f32 only for its alignment
 
-  /// Grows the shared scratchpad; only while kernels are being built.
+  Tensor sums;  // of int8 products, before their scales are applied
+
+  /// Grows the shared scratchpad; only while kernels are being built, as below.
   void reserve(std::size_t bytes);
+  void reserve_sums(std::int64_t count);
 };
 
-/// f32 memory descriptor with the given strides (in elements).
-dnnl::memory::desc strided(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides);
-/// f32 memory descriptor, dense and row-major.
-dnnl::memory::desc dense(const dnnl::memory::dims& dims);
-/// f32 memory descriptor whose layout oneDNN chooses.
-dnnl::memory::desc any_layout(const dnnl::memory::dims& dims);
+/// oneDNN's name of a type.
+dnnl::memory::data_type data_type(ValueType type);
+/// Memory descriptor with the given strides (in elements).
+dnnl::memory::desc strided(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides,
+                           ValueType type = ValueType::f32);
+/// Memory descriptor, dense and row-major.
+dnnl::memory::desc dense(const dnnl::memory::dims& dims, ValueType type = ValueType::f32);
+/// Memory descriptor whose layout oneDNN chooses.
+dnnl::memory::desc any_layout(const dnnl::memory::dims& dims,
+                              dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 /// Memory without a buffer: bind() gives it one before each run.
 dnnl::memory unbound(const dnnl::memory::desc& md);
 /// Points `memory` at `data`. oneDNN's handle is not const even where it only reads.
-void bind(dnnl::memory& memory, const float* data);
+void bind(dnnl::memory& memory, const void* data);
 /// Attributes that every primitive here has: strict fp32 arithmetic, caller-owned scratchpad.
 dnnl::primitive_attr base_attr();
 
@@ -56,7 +65,10 @@ class Primitive {
  public:
   Primitive(Context& context, const dnnl::primitive_desc_base& pd, const dnnl::primitive& primitive);
 
-  void execute(std::initializer_list<dnnl_exec_arg_t> args);
+  void execute(std::span<const dnnl_exec_arg_t> args);
+  void execute(std::initializer_list<dnnl_exec_arg_t> args) {
+    execute(std::span<const dnnl_exec_arg_t>(args.begin(), args.size()));
+  }
 
   /// oneDNN's name of the kernel, e.g. "brg:avx512_core".
   const std::string& kernel() const { return kernel_; }
@@ -69,5 +81,8 @@ class Primitive {
   dnnl::memory scratchpad_;
   std::string kernel_;
 };
+
+/// Copies from one layout or type to another.
+Primitive build_reorder(Context& context, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 
 }  // namespace vit::backend

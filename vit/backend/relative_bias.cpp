@@ -35,10 +35,9 @@ void RelativeBias::add_to_query(float* scores, std::int64_t head, std::int64_t q
   }
 }
 
-void RelativeBias::add_to(float* scores, std::int64_t first, std::int64_t rows) const {
+void RelativeBias::add_to(float* scores, std::int64_t head, std::int64_t first, std::int64_t rows) const {
   const std::int64_t T = 1 + grid_.height * grid_.width;
-#pragma omp parallel for
-  for (std::int64_t i = 0; i < heads_ * rows; ++i) add_to_query(scores + i * T, i / rows, first + i % rows);
+  for (std::int64_t i = 0; i < rows; ++i) add_to_query(scores + i * T, head, first + i);
 }
 
 }  // namespace vit::backend

@@ -17,9 +17,8 @@ class RelativeBias {
   /// patch, patch to class token, class token to itself.
   RelativeBias(const Tensor& table, Size2 grid);
 
-  /// scores [h, rows, T] of the queries from `first` on, class token first. On the threads of the current
-  /// ThreadScope.
-  void add_to(float* scores, std::int64_t first, std::int64_t rows) const;
+  /// scores [rows, T] of a head for the queries from `first` on, class token first.
+  void add_to(float* scores, std::int64_t head, std::int64_t first, std::int64_t rows) const;
 
  private:
   void add_to_query(float* scores, std::int64_t head, std::int64_t query) const;

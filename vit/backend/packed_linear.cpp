@@ -1,0 +1,139 @@
+#include "vit/backend/packed_linear.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vit::backend {
+namespace {
+
+dnnl::memory::data_type weight_type(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return dnnl::memory::data_type::f32;
+    case Precision::bf16:
+      return dnnl::memory::data_type::bf16;
+    case Precision::int8:
+      return dnnl::memory::data_type::s8;
+  }
+  return dnnl::memory::data_type::undef;
+}
+
+/// Multiplies row i of a [scale.size(), in] matrix by scale[i].
+void scale_rows(Tensor& matrix, std::int64_t in, std::span<const float> scale) {
+  float* row = matrix.data();
+  for (const float factor : scale) {
+    for (std::int64_t i = 0; i < in; ++i) row[i] *= factor;
+    row += in;
+  }
+}
+
+/// Room for a matrix that is needed for a moment. Asks for more than the 32 MiB from which on glibc's malloc
+/// always maps memory of its own, so that what was touched of it goes back to the system; smaller ones would
+/// leave holes between the packed weights, a fifth of their size in a network of gigabytes.
+Tensor transient(const Shape& shape) {
+  constexpr std::int64_t kMapped = (std::int64_t{33} << 20) / sizeof(float);
+  return Tensor({std::max(element_count(shape), kMapped)});
+}
+
+/// Copies [out, in] numbers into a layout of [in, out].
+dnnl::memory packed(void* plain, dnnl::memory::data_type type, std::int64_t in, std::int64_t out,
+                    const dnnl::memory::desc& wanted) {
+  dnnl::stream stream(engine());
+  dnnl::memory from({{in, out}, type, dnnl::memory::dims{1, in}}, engine(), plain);
+  dnnl::memory to(wanted, engine());
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+  return to;
+}
+
+/// The weights of each output rounded to −127 … 127 times its scale, over the front of `plain` itself.
+std::int8_t* quantise(Tensor& plain, std::int64_t in, std::int64_t out, PackedLinear::Impl& impl) {
+  impl.scales = dnnl::memory(dense({out}), engine());
+  impl.zero_sums = Tensor({out});
+  auto* const scales = static_cast<float*>(impl.scales.get_data_handle());
+  auto* const levels = reinterpret_cast<std::int8_t*>(plain.data());
+  for (std::int64_t o = 0; o < out;
+       ++o) {  // forwards: level i lies before all floats that are yet to be read
+    const float* const row = plain.data() + o * in;
+    float largest = 0;
+    for (std::int64_t i = 0; i < in; ++i) largest = std::max(largest, std::abs(row[i]));
+    const float scale = largest > 0 ? largest / 127 : 1;
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < in; ++i) {
+      const auto level = static_cast<std::int8_t>(std::lrint(row[i] / scale));
+      levels[o * in + i] = level;
+      sum += level;
+    }
+    scales[o] = scale;
+    impl.zero_sums.data()[o] = static_cast<float>(sum) * scale;
+  }
+  return levels;
+}
+
+}  // namespace
+
+ValueType multiplied_type(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return ValueType::f32;
+    case Precision::bf16:
+      return ValueType::bf16;
+    case Precision::int8:
+      return ValueType::u8;
+  }
+  return ValueType::f32;
+}
+
+dnnl::matmul::primitive_desc describe_matmul(std::int64_t rows, const MatmulShape& shape,
+                                             const dnnl::memory::desc& weights, const dnnl::post_ops& ops,
+                                             ValueType dst) {
+  dnnl::primitive_attr attr = base_attr();
+  attr.set_post_ops(ops);
+  const bool quantised = shape.precision == Precision::int8;
+  constexpr int kPerOutput = 1 << 1;
+  if (quantised) attr.set_scales_mask(DNNL_ARG_WEIGHTS, kPerOutput);
+  return {engine(),
+          dense({rows, shape.in}, multiplied_type(shape.precision)),
+          weights.is_zero() ? any_layout({shape.in, shape.out}, weight_type(shape.precision)) : weights,
+          shape.bias && !quantised ? dense({1, shape.out}) : dnnl::memory::desc(),
+          dense({rows, shape.out}, dst),
+          attr};
+}
+
+PackedLinear::PackedLinear(const LinearWeights& weights, const Packing& packing,
+                           std::span<const float> out_scale)
+    : out_(weights.weight.shape.front()), precision_(packing.precision), impl_(std::make_unique<Impl>()) {
+  in_ = weights.weight.size() / out_;
+  guarded("pack the weights of a linear layer", [&] {
+    impl_->has_bias = !weights.bias.empty();
+    const ValueType dst = precision_ == Precision::bf16 ? ValueType::bf16 : ValueType::f32;
+    const auto pd = describe_matmul(packing.rows, {in_, out_, precision_, impl_->has_bias}, {}, {}, dst);
+    Tensor plain = transient({out_, in_});
+    weights.weight.copy_to(plain.data());
+    if (!out_scale.empty()) scale_rows(plain, in_, out_scale);
+    Tensor bias({out_});
+    if (impl_->has_bias) {
+      weights.bias.copy_to(bias.data());
+      if (!out_scale.empty()) scale_rows(bias, 1, out_scale);
+    } else {
+      std::fill_n(bias.data(), out_, 0.0F);
+    }
+    if (precision_ == Precision::int8) {
+      std::int8_t* const levels = quantise(plain, in_, out_, *impl_);
+      impl_->weights = packed(levels, dnnl::memory::data_type::s8, in_, out_, pd.weights_desc());
+      impl_->row_bias = std::move(bias);
+      return;
+    }
+    impl_->weights = packed(plain.data(), dnnl::memory::data_type::f32, in_, out_, pd.weights_desc());
+    if (impl_->has_bias) {
+      impl_->bias = dnnl::memory(dense({1, out_}), engine());
+      std::copy_n(bias.data(), out_, static_cast<float*>(impl_->bias.get_data_handle()));
+    }
+  });
+}
+
+PackedLinear::~PackedLinear() = default;
+PackedLinear::PackedLinear(PackedLinear&&) noexcept = default;
+PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
+
+}  // namespace vit::backend
