@@ -69,14 +69,19 @@ void EncoderBlock::attend(const PackedBlock& weights, const float* src, std::int
   const std::int64_t maps_stride = attention_maps_ ? workspace.maps_view.size() / batch_ : 0;
 
   qkv_.run(src, weights.qkv, qkv);  // qkv = src Wqkvᵀ + b
+  lap(workspace.profile, LayerKind::attn_qkv);
   prepare_heads(weights, index, qkv);
+  lap(workspace.profile, LayerKind::other);
   for (std::int64_t b = 0; b < batch_; ++b) {  // context = softmax(q kᵀ / √d + relative positions) v
     attention_.run(qkv + b * qkv_stride, workspace.scores.data() + b * maps_stride,
                    context + b * context_stride, {positions_.relative_of(index), weights.lambda});
   }
+  lap(workspace.profile, LayerKind::attn);
   if (weights.sub_norm)  // context = (1 − λ₀) RMSNorm(context), head by head
     backend::normalise_heads(context, context_rows_, *weights.sub_norm, kSubNorm);
+  lap(workspace.profile, LayerKind::other);
   if (weights.attn_norm) norm_.run(context, *weights.attn_norm, context);
+  lap(workspace.profile, LayerKind::norm);
 }
 
 void EncoderBlock::expand(const PackedBlock& weights, const float* src, Workspace& workspace) {
@@ -88,7 +93,9 @@ void EncoderBlock::expand(const PackedBlock& weights, const float* src, Workspac
   } else {
     fc1_.run(src, weights.fc1, mlp);  // mlp = act(src W1ᵀ + b1)
   }
+  lap(workspace.profile, LayerKind::mlp_fc1);
   if (weights.mlp_norm) mlp_norm_->run(mlp, *weights.mlp_norm, mlp);
+  lap(workspace.profile, LayerKind::norm);
 }
 
 void EncoderBlock::pre_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
@@ -96,12 +103,16 @@ void EncoderBlock::pre_norm(const PackedBlock& weights, std::int64_t index, Work
   float* const x = workspace.hidden_states.data();  // [B, T, D]
   float* const normed = workspace.normed.data();    // [B, T, D]
   norm_.run(x, weights.norm1, normed);              // normed = Norm1(x)
+  lap(workspace.profile, LayerKind::norm);
   attend(weights, normed, index, workspace);
   show_maps(index, workspace, observer);
   proj_.run(workspace.context.data(), weights.proj, x);  // x = x + γ₁ (context Wprojᵀ + b)
-  norm_.run(x, *weights.norm2, normed);                  // normed = Norm2(x)
+  lap(workspace.profile, LayerKind::attn_proj);
+  norm_.run(x, *weights.norm2, normed);  // normed = Norm2(x)
+  lap(workspace.profile, LayerKind::norm);
   expand(weights, normed, workspace);
   fc2_.run(workspace.mlp.data(), weights.fc2, x);  // x = x + γ₂ (mlp W2ᵀ + b2)
+  lap(workspace.profile, LayerKind::mlp_fc2);
 }
 
 void EncoderBlock::post_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
@@ -111,12 +122,18 @@ void EncoderBlock::post_norm(const PackedBlock& weights, std::int64_t index, Wor
   attend(weights, x, index, workspace);
   show_maps(index, workspace, observer);
   proj_.run(workspace.context.data(), weights.proj, branch);  // branch = context Wprojᵀ + b
+  lap(workspace.profile, LayerKind::attn_proj);
   norm_.run(branch, weights.norm1, branch);
+  lap(workspace.profile, LayerKind::norm);
   backend::add_branch(x, branch, workspace.normed.size());  // x = x + Norm1(branch)
+  lap(workspace.profile, LayerKind::other);
   expand(weights, x, workspace);
   fc2_.run(workspace.mlp.data(), weights.fc2, branch);  // branch = mlp W2ᵀ + b2
+  lap(workspace.profile, LayerKind::mlp_fc2);
   norm_.run(branch, *weights.norm2, branch);
+  lap(workspace.profile, LayerKind::norm);
   backend::add_branch(x, branch, workspace.normed.size());  // x = x + Norm2(branch)
+  lap(workspace.profile, LayerKind::other);
 }
 
 void EncoderBlock::parallel(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
@@ -124,11 +141,14 @@ void EncoderBlock::parallel(const PackedBlock& weights, std::int64_t index, Work
   float* const x = workspace.hidden_states.data();  // [B, T, D]
   float* const normed = workspace.normed.data();    // [B, T, D]
   norm_.run(x, weights.norm1, normed);              // normed = Norm(x)
+  lap(workspace.profile, LayerKind::norm);
   attend(weights, normed, index, workspace);
   show_maps(index, workspace, observer);
   expand(weights, normed, workspace);
   proj_.run(workspace.context.data(), weights.proj, x);  // x = x + γ (context Wprojᵀ + b)
-  fc2_.run(workspace.mlp.data(), weights.fc2, x);        // x = x + γ (mlp W2ᵀ + b2)
+  lap(workspace.profile, LayerKind::attn_proj);
+  fc2_.run(workspace.mlp.data(), weights.fc2, x);  // x = x + γ (mlp W2ᵀ + b2)
+  lap(workspace.profile, LayerKind::mlp_fc2);
 }
 
 void EncoderBlock::twin(const PackedBlock& first, const PackedBlock& second, std::int64_t index,
@@ -138,17 +158,23 @@ void EncoderBlock::twin(const PackedBlock& first, const PackedBlock& second, std
   float* const twin_normed = workspace.twin_normed.data();  // [B, T, D]
   norm_.run(x, first.norm1, normed);                        // both before x changes
   norm_.run(x, second.norm1, twin_normed);
+  lap(workspace.profile, LayerKind::norm);
   attend(first, normed, index, workspace);
   show_maps(index, workspace, observer);
   proj_.run(workspace.context.data(), first.proj, x);  // x = x + γ₁ A(normed)
+  lap(workspace.profile, LayerKind::attn_proj);
   attend(second, twin_normed, index, workspace);
   proj_.run(workspace.context.data(), second.proj, x);  // x = x + γ₁' A'(twin_normed)
+  lap(workspace.profile, LayerKind::attn_proj);
   norm_.run(x, *first.norm2, normed);
   norm_.run(x, *second.norm2, twin_normed);
+  lap(workspace.profile, LayerKind::norm);
   expand(first, normed, workspace);
   fc2_.run(workspace.mlp.data(), first.fc2, x);  // x = x + γ₂ F(normed)
+  lap(workspace.profile, LayerKind::mlp_fc2);
   expand(second, twin_normed, workspace);
   fc2_.run(workspace.mlp.data(), second.fc2, x);  // x = x + γ₂' F'(twin_normed)
+  lap(workspace.profile, LayerKind::mlp_fc2);
 }
 
 void EncoderBlock::show_maps(std::int64_t index, const Workspace& workspace, Observer* observer) const {

@@ -115,6 +115,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
   const std::int64_t kept = options.attention_maps ? (B - 1) * config.num_heads * tokens * tokens : 0;
   workspace.scores = Tensor({std::max(kept + block.scores_size(), config.pool_heads() * tokens)});
   workspace.maps_view = {workspace.scores.data(), {B, config.num_heads, tokens, tokens}};
+  workspace.profile = options.profile;
   if (packed.attn_pool) attention_pool.emplace(context, config, *packed.attn_pool, B, tokens);
   if (config.final_norm == FinalNorm::after_pooling)
     pooled_norm.emplace(context, B, config.hidden_size, backend::NormFormula(config));
@@ -157,17 +158,24 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
   float* const pooled = workspace.pooled.data();              // [B, feature size]
   const ConstTensorView& states = outputs.last_hidden_state;  // [B, T, D]
   const std::int64_t first_patch = weights.prefix.size();     // floats in front of it
+  Profile* const profile = workspace.profile;
 
-  patch_embed.run(pixel_values, x + first_patch);                     // x[:, P:] = conv(pixel_values)
-  if (embed_norm) normalise_patches(x + first_patch);                 // x[:, P:] = Norm(x[:, P:])
+  if (profile != nullptr) profile->start();
+  patch_embed.run(pixel_values, x + first_patch);  // x[:, P:] = conv(pixel_values)
+  lap(profile, LayerKind::patch_embed);
+  if (embed_norm) normalise_patches(x + first_patch);  // x[:, P:] = Norm(x[:, P:])
+  lap(profile, LayerKind::norm);
   add_positions(weights.prefix, positions, workspace.hidden_states);  // x[:, :P] = prefix; x = x + positions
-  if (weights.norm_pre) norm.run(x, *weights.norm_pre, x);            // x = Norm(x)
+  lap(profile, LayerKind::other);
+  if (weights.norm_pre) norm.run(x, *weights.norm_pre, x);  // x = Norm(x)
+  lap(profile, LayerKind::norm);
   observe(observer, Stage::embeddings, workspace.hidden_view);
 
   for (std::int64_t i = 0; i < config.num_layers; ++i) block.forward(weights, i, workspace, observer);
 
   if (config.final_norm == FinalNorm::before_pooling)
     norm.run(x, *weights.norm, workspace.normed.data());  // states = Norm(x), else states are x
+  lap(profile, LayerKind::norm);
   observe(observer, Stage::last_hidden_state, states);
 
   if (attention_pool) {
@@ -184,6 +192,7 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
     head->forward(weights, workspace);
     observe(observer, Stage::logits, outputs.logits);
   }
+  lap(profile, LayerKind::head);
 }
 
 Session::Session(std::shared_ptr<const Model> model, const SessionOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "vit/config.hpp"
+#include "vit/profile.hpp"
 #include "vit/tensor.hpp"
 
 namespace vit {
@@ -29,6 +30,8 @@ struct Workspace {
 
   ConstTensorView hidden_view;  ///< of hidden_states, made once: a Shape is a heap allocation
   ConstTensorView maps_view;    ///< of scores as [B, h, T, T]
+
+  Profile* profile = nullptr;  ///< what the stages tell their time, or nothing
 };
 
 }  // namespace vit
