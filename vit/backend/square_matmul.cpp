@@ -1,6 +1,7 @@
 #include "vit/backend/square_matmul.hpp"
 
 #include "vit/backend/primitive.hpp"
+#include "vit/large_memory.hpp"
 
 namespace vit::backend {
 namespace {
@@ -33,30 +34,40 @@ dnnl::matmul::primitive_desc describe(Precision precision, std::int64_t size) {
 }
 
 /// Small whole numbers, which every type holds: no zeros that an operation might be cheaper for.
-dnnl::memory filled(const dnnl::memory::desc& md, std::int64_t size) {
+void fill(dnnl::memory& to, std::int64_t size) {
   Tensor values({size, size});
   for (std::int64_t i = 0; i < values.size(); ++i) values.data()[i] = static_cast<float>(1 + i % 7);
   dnnl::stream stream(engine());
   dnnl::memory from(dense({size, size}), engine(), values.data());
-  dnnl::memory to(md, engine());
   dnnl::reorder(from, to).execute(stream, from, to);
   stream.wait();
-  return to;
 }
+
+/// On pages that a limit may be measured with.
+struct LargeMatrix {
+  explicit LargeMatrix(const dnnl::memory::desc& md)
+      : bytes(md.get_size()), memory(md, engine(), bytes.data()) {}
+
+  LargeMemory bytes;
+  dnnl::memory memory;
+};
 
 }  // namespace
 
 struct SquareMatmul::Impl {
   Impl(Context& context, const dnnl::matmul::primitive_desc& pd, std::int64_t size)
       : matmul(context, pd, dnnl::matmul(pd)),
-        src(filled(pd.src_desc(), size)),
-        weights(filled(pd.weights_desc(), size)),
-        dst(pd.dst_desc(), engine()) {}
+        src(pd.src_desc()),
+        weights(pd.weights_desc()),
+        dst(pd.dst_desc()) {
+    fill(src.memory, size);
+    fill(weights.memory, size);
+  }
 
   Primitive matmul;
-  dnnl::memory src;
-  dnnl::memory weights;
-  dnnl::memory dst;
+  LargeMatrix src;
+  LargeMatrix weights;
+  LargeMatrix dst;
 };
 
 SquareMatmul::SquareMatmul(Context& context, Precision precision, std::int64_t size) {
@@ -68,9 +79,9 @@ SquareMatmul::~SquareMatmul() = default;
 SquareMatmul::SquareMatmul(SquareMatmul&&) noexcept = default;
 
 void SquareMatmul::run() {
-  impl_->matmul.execute({{DNNL_ARG_SRC, impl_->src.get()},
-                         {DNNL_ARG_WEIGHTS, impl_->weights.get()},
-                         {DNNL_ARG_DST, impl_->dst.get()}});
+  impl_->matmul.execute({{DNNL_ARG_SRC, impl_->src.memory.get()},
+                         {DNNL_ARG_WEIGHTS, impl_->weights.memory.get()},
+                         {DNNL_ARG_DST, impl_->dst.memory.get()}});
 }
 
 const std::string& SquareMatmul::kernel() const {
