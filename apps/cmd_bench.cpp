@@ -1,27 +1,22 @@
 #include "apps/cmd_bench.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <fstream>
+#include <iostream>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <vector>
 
+#include "apps/bench_rounds.hpp"
 #include "apps/load_model.hpp"
 #include "apps/output.hpp"
-#include "apps/rows.hpp"
 #include "io/checkpoint.hpp"
-#include "vit/measure.hpp"
-#include "vit/session.hpp"
 
 namespace vit::apps {
 namespace {
 
 constexpr int kWarmUp = 3;
+constexpr int kMostIterations = 100000;
 #ifdef NDEBUG
 constexpr bool kDebugBuild = false;
 #else
@@ -47,129 +42,33 @@ Subject load_subject(const BenchOptions& options) {
                                                  ModelOptions{.precision = options.common.precision})};
 }
 
-/// Order statistics of repeated measurements.
-struct Distribution {
-  double low = 0, median = 0, high = 0;  // 10th, 50th and 90th percentile
+std::vector<Round> measure(BenchRounds& bench, int iterations) {
+  for (int i = 0; i < kWarmUp; ++i) bench.run();
+  bench.profile().reset();
+  std::vector<Round> rounds(static_cast<std::size_t>(iterations));
+  for (Round& round : rounds) round = bench.run();
+  return rounds;
+}
 
-  explicit Distribution(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const auto at = [&](double share) {
-      return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
-    };
-    low = at(0.1);
-    median = at(0.5);
-    high = at(0.9);
+/// A line of standard input: forward passes of a round.
+int passes_of(const std::string& line, int otherwise) {
+  if (line.empty()) return otherwise;
+  const auto number = parse_number(line);
+  if (!number || *number < 1 || *number > kMostIterations) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--lockstep: a line says '{}', expected a number of passes or nothing", line));
   }
-};
-
-struct Measurement {
-  std::vector<double> seconds;       // of one forward()
-  std::vector<double> peak_seconds;  // of the matmul that was timed right after it
-};
-
-template <class Body>
-double seconds_of(Body&& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return static_cast<int>(*number);
 }
 
-/// The network and the limit in turns, so that a busy moment of the machine meets both.
-Measurement measure(Session& session, const ConstTensorView& pixel_values, PeakGemm& peak, int iterations) {
-  Measurement result;
-  for (int i = -kWarmUp; i < iterations; ++i) {
-    const double network = seconds_of([&] { session.forward(pixel_values); });
-    const double limit = seconds_of([&] { peak.run(); });
-    if (i < 0) continue;
-    result.seconds.push_back(network);
-    result.peak_seconds.push_back(limit);
+/// One round for each line, answered before the next line is read.
+void keep_step(BenchRounds& bench, int passes, Output& output) {
+  for (std::string line; std::getline(std::cin, line);) {
+    const Round round = bench.run_after_others(passes_of(line, passes));
+    output.write(
+        fmt::format("{{\"network_seconds\":{:.9g},\"limit_seconds\":{:.9g}}}\n", round.network, round.limit));
+    output.flush();
   }
-  return result;
-}
-
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown CPU";
-}
-
-double peak_rss_mib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-struct Report {
-  std::string model, cpu;
-  int threads;
-  std::int64_t batch;
-  Size2 image;
-  int iterations;
-  double gflop;            // of one image
-  Distribution latency;    // milliseconds of one batch
-  Distribution rate;       // GFLOP/s
-  Distribution peak_rate;  // GFLOP/s
-  Distribution share;      // of the limit, each forward against its neighbour
-};
-
-Report summarise(const Subject& subject, const Session& session, const PeakGemm& peak, const Measurement& m) {
-  const SessionOptions& o = session.options();
-  const double flops = forward_flops(subject.model->config(), o.image_size);
-  const double batch_flops = flops * static_cast<double>(o.batch);
-  std::vector<double> latency, rate, peak_rate, share;
-  for (std::size_t i = 0; i < m.seconds.size(); ++i) {
-    latency.push_back(m.seconds[i] * 1e3);
-    rate.push_back(batch_flops / m.seconds[i] / 1e9);
-    peak_rate.push_back(peak.flops() / m.peak_seconds[i] / 1e9);
-    share.push_back(rate.back() / peak_rate.back());
-  }
-  return {subject.name,       cpu_name(),
-          o.threads,          o.batch,
-          o.image_size,       static_cast<int>(m.seconds.size()),
-          flops / 1e9,        Distribution(latency),
-          Distribution(rate), Distribution(peak_rate),
-          Distribution(share)};
-}
-
-std::string as_text(const Report& r) {
-  std::string text;
-  const auto line = [&](std::string_view key, const std::string& value) {
-    text += fmt::format("{:<12}{}\n", key, value);
-  };
-  line("model", r.model);
-  line("machine",
-       fmt::format("{}, {} threads, oneDNN {} ({}), fp32", r.cpu, r.threads, onednn_version(), onednn_isa()));
-  line("input", fmt::format("batch {}, {}x{} pixels, {:.2f} GFLOP an image", r.batch, r.image.height,
-                            r.image.width, r.gflop));
-  line("latency", fmt::format("{:.2f} ms median of {} ({:.2f} to {:.2f}: 10th to 90th percentile)",
-                              r.latency.median, r.iterations, r.latency.low, r.latency.high));
-  line("throughput", fmt::format("{:.2f} images/s", static_cast<double>(r.batch) * 1e3 / r.latency.median));
-  line("rate", fmt::format("{:.1f} GFLOP/s", r.rate.median));
-  line("limit", fmt::format("{:.1f} GFLOP/s: a 2048x2048x2048 fp32 matmul, timed in turns with the network",
-                            r.peak_rate.median));
-  line("share", fmt::format("{:.1f} % of the limit ({:.1f} to {:.1f})", 100 * r.share.median,
-                            100 * r.share.low, 100 * r.share.high));
-  line("memory", fmt::format("{:.0f} MiB at most", peak_rss_mib()));
-  return text;
-}
-
-std::string as_json(const Report& r) {
-  const auto spread = [](const Distribution& d) {
-    return fmt::format("{{\"p10\":{:.6g},\"median\":{:.6g},\"p90\":{:.6g}}}", d.low, d.median, d.high);
-  };
-  return fmt::format(
-      "{{\"model\":{},\"cpu\":{},\"threads\":{},\"onednn\":\"{}\",\"isa\":\"{}\",\"precision\":\"fp32\","
-      "\"batch\":{},"
-      "\"image_size\":[{},{}],\"iterations\":{},\"gflop_per_image\":{:.6g},\"latency_ms\":{},\"images_per_"
-      "second\":{:.6g},"
-      "\"gflops\":{},\"peak_gflops\":{},\"share_of_peak\":{},\"peak_rss_mib\":{:.6g}}}\n",
-      json_string(r.model), json_string(r.cpu), r.threads, onednn_version(), onednn_isa(), r.batch,
-      r.image.height, r.image.width, r.iterations, r.gflop, spread(r.latency),
-      static_cast<double>(r.batch) * 1e3 / r.latency.median, spread(r.rate), spread(r.peak_rate),
-      spread(r.share), peak_rss_mib());
 }
 
 }  // namespace
@@ -183,10 +82,18 @@ void add_bench(CLI::App& app, int& result) {
   command.add_option("--batch", options->batch, "images in one forward pass")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_option("--iterations", options->iterations, "forward passes that are timed")
-      ->check(CLI::Range(1, 100000))
+  command
+      .add_option("--iterations", options->iterations,
+                  "forward passes that are timed; with --lockstep: in each round")
+      ->check(CLI::Range(1, kMostIterations))
       ->capture_default_str();
-  command.add_flag("--kernels", options->kernels, "list the oneDNN kernels that run (text only)");
+  command.add_flag("--profile", options->details.profile, "time, share and GFLOP/s of each kind of layer");
+  command.add_flag("--kernels", options->details.kernels, "list the oneDNN kernels that run");
+  command.add_flag(
+      "--lockstep", options->lockstep,
+      "for turns with other programs: a round for each line on standard input (empty, or the number "
+      "of passes), after an untimed pass; answered by {\"network_seconds\":median,"
+      "\"limit_seconds\":…} on a line");
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -205,19 +112,16 @@ int run_bench(const BenchOptions& options) {
   report_precision(options.common, *subject.model);
   const ModelConfig& config = subject.model->config();
   const Size2 image = load_options(options.common).image_size.value_or(config.image_size);
-  Session session(subject.model,
-                  {.batch = options.batch, .image_size = image, .threads = options.common.threads});
-  Tensor pixel_values({options.batch, config.num_channels, image.height, image.width});
-  for (std::int64_t i = 0; i < pixel_values.size(); ++i)
-    pixel_values.data()[i] = static_cast<float>(i % 255) / 127.5F - 1;
-  PeakGemm peak(session.options().threads);
-  const Measurement measurement = measure(session, pixel_values.view(), peak, options.iterations);
-  const Report report = summarise(subject, session, peak, measurement);
-
+  BenchRounds bench(subject.model,
+                    {.batch = options.batch, .image_size = image, .threads = options.common.threads},
+                    subject.model->precision());
   Output output({});
-  output.write(options.format == "json" ? as_json(report) : as_text(report));
-  if (options.kernels && options.format == "text") {
-    for (const std::string& kernel : session.kernels()) output.write("  " + kernel + "\n");
+  if (options.lockstep) {
+    keep_step(bench, options.iterations, output);
+  } else {
+    const std::vector<Round> rounds = measure(bench, options.iterations);
+    const BenchReport report = summarise(subject.name, config, bench, rounds, options.details);
+    output.write(options.format == "json" ? as_json(report) : as_text(report));
   }
   output.finish();
   return kOk;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "apps/bench_report.hpp"
 #include "apps/common.hpp"
 
 namespace vit::apps {
@@ -12,7 +13,8 @@ struct BenchOptions {
   CommonOptions common;
   std::int64_t batch = 1;
   int iterations = 30;
-  bool kernels = false;
+  bool lockstep = false;
+  BenchDetails details;
   std::string format = "text";
 };
 

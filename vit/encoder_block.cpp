@@ -72,14 +72,21 @@ void EncoderBlock::attend(const PackedBlock& weights, ConstValues src, std::int6
                           Workspace& workspace) {
   const Values qkv = workspace.qkv.values();          // [B, T, 3, h, d]
   const Values context = workspace.context.values();  // [B, T, h, d]
-  qkv_.run(src, weights.qkv, qkv);                    // qkv = src Wqkvᵀ + b
+  Profile* const profile = workspace.profile;
+
+  qkv_.run(src, weights.qkv, qkv);  // qkv = src Wqkvᵀ + b
+  lap(profile, LayerKind::attn_qkv);
   prepare_heads(weights, index, qkv);
+  lap(profile, LayerKind::other);
   attention_.run(qkv, workspace.maps.data(), context,  // context = softmax(q kᵀ / √d + relative positions) v
                  {positions_.relative_of(index), weights.lambda});
+  lap(profile, LayerKind::attn);
   auto* const heads = static_cast<float*>(context.data);
   if (weights.sub_norm)  // context = (1 − λ₀) RMSNorm(context), head by head
     backend::normalise_heads(heads, context_rows_, *weights.sub_norm, kSubNorm);
+  lap(profile, LayerKind::other);
   if (attn_norm_) attn_norm_->run(heads, *weights.attn_norm, heads);
+  lap(profile, LayerKind::norm);
 }
 
 void EncoderBlock::expand(const PackedBlock& weights, ConstValues src, Workspace& workspace) {
@@ -91,69 +98,90 @@ void EncoderBlock::expand(const PackedBlock& weights, ConstValues src, Workspace
   } else {
     fc1_.run(src, weights.fc1, mlp);  // mlp = act(src W1ᵀ + b1)
   }
+  lap(workspace.profile, LayerKind::mlp_fc1);
   if (!mlp_norm_) return;
   auto* const values = static_cast<float*>(mlp.data);
   mlp_norm_->run(values, *weights.mlp_norm, values);
+  lap(workspace.profile, LayerKind::norm);
 }
 
 void EncoderBlock::pre_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                             Observer* observer) {
-  float* const x = workspace.hidden_states.data();  // [B, T, D]
+  float* const x = workspace.hidden_states.data;    // [B, T, D]
   const Values normed = workspace.normed.values();  // [B, T, D]
   norm_.run(x, weights.norm1, normed);              // normed = Norm1(x)
+  lap(workspace.profile, LayerKind::norm);
   attend(weights, normed, index, workspace);
   show_maps(index, workspace, observer);
   proj_.run(workspace.context.values(), weights.proj, x);  // x = x + γ₁ (context Wprojᵀ + b)
-  norm_.run(x, *weights.norm2, normed);                    // normed = Norm2(x)
+  lap(workspace.profile, LayerKind::attn_proj);
+  norm_.run(x, *weights.norm2, normed);  // normed = Norm2(x)
+  lap(workspace.profile, LayerKind::norm);
   expand(weights, normed, workspace);
   fc2_.run(workspace.mlp.values(), weights.fc2, x);  // x = x + γ₂ (mlp W2ᵀ + b2)
+  lap(workspace.profile, LayerKind::mlp_fc2);
 }
 
 void EncoderBlock::post_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                              Observer* observer) {
-  float* const x = workspace.hidden_states.data();                           // [B, T, D]
+  float* const x = workspace.hidden_states.data;                             // [B, T, D]
   auto* const branch = static_cast<float*>(workspace.normed.values().data);  // [B, T, D]
   attend(weights, x, index, workspace);
   show_maps(index, workspace, observer);
   proj_.run(workspace.context.values(), weights.proj, branch);  // branch = context Wprojᵀ + b
+  lap(workspace.profile, LayerKind::attn_proj);
   norm_.run(branch, weights.norm1, branch);
+  lap(workspace.profile, LayerKind::norm);
   backend::add_branch(x, branch, workspace.normed.size());  // x = x + Norm1(branch)
+  lap(workspace.profile, LayerKind::other);
   expand(weights, x, workspace);
   fc2_.run(workspace.mlp.values(), weights.fc2, branch);  // branch = mlp W2ᵀ + b2
+  lap(workspace.profile, LayerKind::mlp_fc2);
   norm_.run(branch, *weights.norm2, branch);
+  lap(workspace.profile, LayerKind::norm);
   backend::add_branch(x, branch, workspace.normed.size());  // x = x + Norm2(branch)
+  lap(workspace.profile, LayerKind::other);
 }
 
 void EncoderBlock::parallel(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                             Observer* observer) {
-  float* const x = workspace.hidden_states.data();  // [B, T, D]
+  float* const x = workspace.hidden_states.data;    // [B, T, D]
   const Values normed = workspace.normed.values();  // [B, T, D]
   norm_.run(x, weights.norm1, normed);              // normed = Norm(x)
+  lap(workspace.profile, LayerKind::norm);
   attend(weights, normed, index, workspace);
   show_maps(index, workspace, observer);
   expand(weights, normed, workspace);
   proj_.run(workspace.context.values(), weights.proj, x);  // x = x + γ (context Wprojᵀ + b)
-  fc2_.run(workspace.mlp.values(), weights.fc2, x);        // x = x + γ (mlp W2ᵀ + b2)
+  lap(workspace.profile, LayerKind::attn_proj);
+  fc2_.run(workspace.mlp.values(), weights.fc2, x);  // x = x + γ (mlp W2ᵀ + b2)
+  lap(workspace.profile, LayerKind::mlp_fc2);
 }
 
 void EncoderBlock::twin(const PackedBlock& first, const PackedBlock& second, std::int64_t index,
                         Workspace& workspace, Observer* observer) {
-  float* const x = workspace.hidden_states.data();            // [B, T, D]
+  float* const x = workspace.hidden_states.data;              // [B, T, D]
   const Values normed = workspace.normed.values();            // [B, T, D]
   const Values twin_normed = workspace.twin_normed.values();  // [B, T, D]
   norm_.run(x, first.norm1, normed);                          // both before x changes
   norm_.run(x, second.norm1, twin_normed);
+  lap(workspace.profile, LayerKind::norm);
   attend(first, normed, index, workspace);
   show_maps(index, workspace, observer);
   proj_.run(workspace.context.values(), first.proj, x);  // x = x + γ₁ A(normed)
+  lap(workspace.profile, LayerKind::attn_proj);
   attend(second, twin_normed, index, workspace);
   proj_.run(workspace.context.values(), second.proj, x);  // x = x + γ₁' A'(twin_normed)
+  lap(workspace.profile, LayerKind::attn_proj);
   norm_.run(x, *first.norm2, normed);
   norm_.run(x, *second.norm2, twin_normed);
+  lap(workspace.profile, LayerKind::norm);
   expand(first, normed, workspace);
   fc2_.run(workspace.mlp.values(), first.fc2, x);  // x = x + γ₂ F(normed)
+  lap(workspace.profile, LayerKind::mlp_fc2);
   expand(second, twin_normed, workspace);
   fc2_.run(workspace.mlp.values(), second.fc2, x);  // x = x + γ₂' F'(twin_normed)
+  lap(workspace.profile, LayerKind::mlp_fc2);
 }
 
 void EncoderBlock::show_maps(std::int64_t index, const Workspace& workspace, Observer* observer) const {

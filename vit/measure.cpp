@@ -1,7 +1,9 @@
 #include "vit/measure.hpp"
 
+#include <optional>
+
 #include "vit/backend/context.hpp"
-#include "vit/backend/linear.hpp"
+#include "vit/backend/square_matmul.hpp"
 #include "vit/session.hpp"
 
 namespace vit {
@@ -9,63 +11,91 @@ namespace {
 
 constexpr std::int64_t kPeakSize = 2048;
 
-/// An all-ones [rows, columns] matrix as weights; `values` keeps the memory.
-WeightView ones(Tensor& values, Shape shape) {
-  values = Tensor(shape);
-  for (float& value : values.elements()) value = 1.0F;
-  return {std::move(shape), {{reinterpret_cast<const std::byte*>(values.data()), DType::f32, values.size()}}};
+double number(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// Multiply-adds behind the tokens.
+double head_products(const ModelConfig& config, double T) {
+  const double D = number(config.hidden_size);
+  double products = D * number(config.pooler_size) + number(config.feature_size() * config.pre_logits_size) +
+                    number(config.head_input_size() * config.num_classes);
+  if (config.distillation == Distillation::head) products += D * number(config.num_classes);
+  if (config.pooling == Pooling::attention) {
+    const double pooled = T - number(config.num_unpooled_tokens());
+    products += T * D * 2 * D + 2 * pooled * D + D * D + 2 * D * number(config.pool_mlp_size());
+  }
+  return products;
+}
+
+/// Multiply-adds of all layers of that kind.
+double products(const ModelConfig& config, Size2 image, LayerKind kind) {
+  const double D = number(config.hidden_size);
+  const double F = number(config.mlp_size);
+  const double T = number(config.num_tokens(image));
+  const double blocks = number(config.num_layers) * (config.block == BlockForm::twin ? 2 : 1);
+  switch (kind) {
+    case LayerKind::patch_embed:
+      return number(config.num_patches(image) * config.num_channels * config.patch_size.height *
+                    config.patch_size.width) *
+             D;
+    case LayerKind::attn_qkv:
+      return blocks * T * D * 3 * D;
+    case LayerKind::attn:
+      return blocks * 2 * T * T * D;
+    case LayerKind::attn_proj:
+      return blocks * T * D * D;
+    case LayerKind::mlp_fc1:
+      return blocks * T * D * F * (config.mlp == Mlp::gated ? 2 : 1);
+    case LayerKind::mlp_fc2:
+      return blocks * T * D * F;
+    case LayerKind::head:
+      return head_products(config, T);
+    case LayerKind::norm:
+    case LayerKind::other:
+      return 0;
+  }
+  return 0;
 }
 
 }  // namespace
 
+double forward_flops(const ModelConfig& config, Size2 image, LayerKind kind) {
+  return 2 * products(config, image, kind);
+}
+
 double forward_flops(const ModelConfig& config, Size2 image) {
-  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
-  const double D = number(config.hidden_size);
-  const double F = number(config.mlp_size);
-  const double T = number(config.num_tokens(image));
-  const double patch = number(config.num_channels * config.patch_size.height * config.patch_size.width);
-  const double embedding = number(config.num_patches(image)) * patch * D;
-  const double block = T * D * 3 * D + 2 * T * T * D + T * D * D + 2 * T * D * F;
-  const double blocks = config.block == BlockForm::twin ? 2 * block : block;
-  const double heads = D * number(config.pooler_size) +
-                       number(config.feature_size() * config.pre_logits_size) +
-                       number(config.head_input_size() * config.num_classes);
-  return 2 * (embedding + number(config.num_layers) * blocks + heads);
+  double flops = 0;
+  for (const LayerKind kind : kAllLayerKinds) flops += forward_flops(config, image, kind);
+  return flops;
 }
 
 struct PeakGemm::Impl {
-  explicit Impl(int threads_wanted)
-      : threads(threads_wanted > 0 ? threads_wanted : available_threads()),
-        scope(std::make_unique<backend::ThreadScope>(threads)),
-        packed({ones(values, {kPeakSize, kPeakSize}), {}}, kPeakSize),
-        linear(context, kPeakSize, packed),
-        src({kPeakSize, kPeakSize}),
-        dst({kPeakSize, kPeakSize}) {
-    for (float& value : src.elements()) value = 1.0F;
-    values = Tensor();
-    scope.reset();
+  Impl(int threads_wanted, Precision precision)
+      : threads(threads_wanted > 0 ? threads_wanted : available_threads()) {
+    const backend::ThreadScope scope(threads);
+    matmul.emplace(context, precision, kPeakSize);
   }
 
   int threads;
-  std::unique_ptr<backend::ThreadScope> scope;  // while the kernels are built
-  Tensor values;
   backend::Context context;
-  backend::PackedLinear packed;
-  backend::Linear linear;
-  Tensor src;
-  Tensor dst;
+  std::optional<backend::SquareMatmul> matmul;  // built in a ThreadScope
 };
 
-PeakGemm::PeakGemm(int threads) : impl_(std::make_unique<Impl>(threads)) {}
+PeakGemm::PeakGemm(int threads, Precision precision) : impl_(std::make_unique<Impl>(threads, precision)) {}
 PeakGemm::~PeakGemm() = default;
 
 void PeakGemm::run() {
   const backend::ThreadScope threads(impl_->threads);
-  impl_->linear.run(impl_->src.data(), impl_->packed, impl_->dst.data());
+  impl_->matmul->run();
 }
 
 double PeakGemm::flops() const {
   return 2.0 * kPeakSize * kPeakSize * kPeakSize;
+}
+
+const std::string& PeakGemm::kernel() const {
+  return impl_->matmul->kernel();
 }
 
 }  // namespace vit

@@ -221,10 +221,13 @@ Tensor latent_query(const ModelConfig& config, const AttentionPoolWeights& pool)
 }
 
 PackedAttentionPool pack_attention_pool(const ModelConfig& config, const AttentionPoolWeights& pool,
-                                        std::int64_t rows) {
+                                        const backend::Packing& packing) {
   using backend::PackedLinear;
-  return {latent_query(config, pool),         PackedLinear(pool.kv, rows), PackedLinear(pool.proj, 1),
-          backend::NormParameters(pool.norm), PackedLinear(pool.fc1, 1),   PackedLinear(pool.fc2, 1)};
+  backend::Packing one_row = packing;
+  one_row.rows = 1;
+  return {latent_query(config, pool),       PackedLinear(pool.kv, packing),
+          PackedLinear(pool.proj, one_row), backend::NormParameters(pool.norm),
+          PackedLinear(pool.fc1, one_row),  PackedLinear(pool.fc2, one_row)};
 }
 
 /// Pixels have 8 bits of their own: rounding them to 8 bits once more is for those products only whose rows
@@ -244,11 +247,14 @@ Model::Model(const ModelConfig& config, Weights weights, const ModelOptions& opt
   const std::int64_t rows = config_.num_tokens(config_.image_size);
   precision_note_ = why_not(precision_, config_, weights);
   if (!precision_note_.empty()) precision_ = Precision::fp32;
-  const backend::Packing packing(rows, precision_);
-  packed_.reset(new Packed{
-      .prefix = prefix_tokens(config_, weights),
-      .patch_embed = backend::PackedLinear(
-          weights.patch_embed, {config_.num_patches(config_.image_size), patch_precision(precision_)})});
+  auto memory = std::make_unique<LargeMemoryPool>();
+  const backend::Packing packing(rows, precision_, memory.get());
+  const backend::Packing one_row(1, Precision::fp32, memory.get());
+  const backend::Packing patches(config_.num_patches(config_.image_size), patch_precision(precision_),
+                                 memory.get());
+  packed_.reset(new Packed{.memory = std::move(memory),
+                           .prefix = prefix_tokens(config_, weights),
+                           .patch_embed = backend::PackedLinear(weights.patch_embed, patches)});
   if (!weights.pos_embed.empty()) packed_->pos_embed = weights.pos_embed.to_tensor();
   if (config_.embed_norm) packed_->embed_norm.emplace(weights.embed_norm);
   if (config_.pre_norm) packed_->norm_pre.emplace(weights.norm_pre);
@@ -264,11 +270,12 @@ Model::Model(const ModelConfig& config, Weights weights, const ModelOptions& opt
   for (const BlockWeights& block : weights.twins) pack(block, packed_->twins);
   if (config_.final_norm != FinalNorm::none) packed_->norm.emplace(weights.norm);
   if (config_.pooling == Pooling::attention)
-    packed_->attn_pool.emplace(pack_attention_pool(config_, weights.attn_pool, rows));
-  if (config_.pooler_size > 0) packed_->pooler.emplace(weights.pooler, 1);
-  if (config_.pre_logits_size > 0) packed_->pre_logits.emplace(weights.pre_logits, 1);
-  if (config_.num_classes > 0) packed_->head.emplace(weights.head, 1);
-  if (config_.distillation == Distillation::head) packed_->head_dist.emplace(weights.head_dist, 1);
+    packed_->attn_pool.emplace(
+        pack_attention_pool(config_, weights.attn_pool, {rows, Precision::fp32, packing.pool}));
+  if (config_.pooler_size > 0) packed_->pooler.emplace(weights.pooler, one_row);
+  if (config_.pre_logits_size > 0) packed_->pre_logits.emplace(weights.pre_logits, one_row);
+  if (config_.num_classes > 0) packed_->head.emplace(weights.head, one_row);
+  if (config_.distillation == Distillation::head) packed_->head_dist.emplace(weights.head_dist, one_row);
 }
 
 Model::~Model() = default;

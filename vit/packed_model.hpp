@@ -37,6 +37,7 @@ struct PackedAttentionPool {
 };
 
 struct Model::Packed {
+  std::unique_ptr<LargeMemoryPool> memory;  ///< of all packed weights
   Tensor prefix;                      ///< [prefix tokens, D]: class token, distillation token, registers
   Tensor pos_embed = {};              ///< empty without a table
   backend::PackedLinear patch_embed;  ///< [D, C P P]

@@ -145,10 +145,10 @@ Tensor position_table(const ModelConfig& config, const Tensor& table, Size2 imag
   return positions;
 }
 
-void add_positions(const Tensor& prefix, const Tensor& positions, Tensor& hidden_states) {
+void add_positions(const Tensor& prefix, const Tensor& positions, const TensorView& hidden_states) {
   const std::int64_t per_image = positions.size();
-  for (std::int64_t b = 0; b < hidden_states.shape()[0]; ++b) {
-    float* tokens = hidden_states.data() + b * per_image;
+  for (std::int64_t b = 0; b < hidden_states.shape[0]; ++b) {
+    float* tokens = hidden_states.data + b * per_image;
     std::copy_n(prefix.data(), prefix.size(), tokens);
     for (std::int64_t i = 0; i < per_image; ++i) tokens[i] += positions.data()[i];
   }

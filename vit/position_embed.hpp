@@ -20,6 +20,6 @@ Tensor position_table(const ModelConfig& config, const Tensor& table, Size2 imag
 
 /// hidden_states [B, T, D] holds patch embeddings behind the places of the P prefix tokens:
 /// hidden_states[:, :P] = prefix [P, D]; hidden_states += positions [T, D].
-void add_positions(const Tensor& prefix, const Tensor& positions, Tensor& hidden_states);
+void add_positions(const Tensor& prefix, const Tensor& positions, const TensorView& hidden_states);
 
 }  // namespace vit

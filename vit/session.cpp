@@ -114,6 +114,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
   const ModelConfig& config = model->config();
   const Model::Packed& packed = model->packed();
   const std::int64_t B = options.batch;
+  workspace.profile = options.profile;
   if (packed.attn_pool) attention_pool.emplace(context, config, *packed.attn_pool, B, tokens);
   if (config.final_norm == FinalNorm::after_pooling)
     pooled_norm.emplace(context, backend::Rows{B, config.hidden_size}, backend::NormFormula(config));
@@ -150,20 +151,27 @@ void Session::Impl::normalise_patches(float* first) {
 void Session::Impl::forward(const float* pixel_values, Observer* observer) {
   const ModelConfig& config = model->config();
   const Model::Packed& weights = model->packed();
-  float* const x = workspace.hidden_states.data();            // [B, T, D]
+  float* const x = workspace.hidden_states.data;              // [B, T, D]
   float* const pooled = workspace.pooled.data();              // [B, feature size]
   const ConstTensorView& states = outputs.last_hidden_state;  // [B, T, D], x itself
   const std::int64_t first_patch = weights.prefix.size();     // floats in front of it
+  Profile* const profile = workspace.profile;
 
+  if (profile != nullptr) profile->start();
   patch_embed.run(pixel_values, weights.patch_embed, x + first_patch);  // x[:, P:] = conv(pixel_values)
-  if (embed_norm) normalise_patches(x + first_patch);                   // x[:, P:] = Norm(x[:, P:])
+  lap(profile, LayerKind::patch_embed);
+  if (embed_norm) normalise_patches(x + first_patch);  // x[:, P:] = Norm(x[:, P:])
+  lap(profile, LayerKind::norm);
   add_positions(weights.prefix, positions, workspace.hidden_states);  // x[:, :P] = prefix; x = x + positions
-  if (weights.norm_pre) norm.run(x, *weights.norm_pre, x);            // x = Norm(x)
+  lap(profile, LayerKind::other);
+  if (weights.norm_pre) norm.run(x, *weights.norm_pre, x);  // x = Norm(x)
+  lap(profile, LayerKind::norm);
   observe(observer, Stage::embeddings, workspace.hidden_view);
 
   for (std::int64_t i = 0; i < config.num_layers; ++i) block.forward(weights, i, workspace, observer);
 
   if (config.final_norm == FinalNorm::before_pooling) norm.run(x, *weights.norm, x);  // states = Norm(x)
+  lap(profile, LayerKind::norm);
   observe(observer, Stage::last_hidden_state, states);
 
   if (attention_pool) {
@@ -180,6 +188,7 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
     head->forward(weights, workspace);
     observe(observer, Stage::logits, outputs.logits);
   }
+  lap(profile, LayerKind::head);
 }
 
 Session::Session(std::shared_ptr<const Model> model, const SessionOptions& options) {

@@ -9,6 +9,7 @@
 #include "vit/config.hpp"
 #include "vit/model.hpp"
 #include "vit/observer.hpp"
+#include "vit/profile.hpp"
 #include "vit/tensor.hpp"
 
 namespace vit {
@@ -21,6 +22,7 @@ struct SessionOptions {
   Size2 image_size{};           ///< pixels; {0, 0}: the model's own. Others get resampled positions.
   int threads = 0;              ///< cores that one forward() uses; 0: available_threads()
   bool attention_maps = false;  ///< keep whole attention maps for the observer: B h T² floats
+  Profile* profile = nullptr;   ///< to be filled by every forward(); must outlive the Session
 };
 
 /// Views into the Session, valid until its next forward().

@@ -3,18 +3,18 @@
 namespace vit {
 namespace {
 
-/// Room for so many bytes.
-Tensor bytes(std::int64_t count) {
-  return Tensor({(count + 3) / 4});
+template <class T>
+T* take(LargeMemoryPool& memory, std::int64_t bytes) {
+  return static_cast<T*>(static_cast<void*>(memory.take(static_cast<std::size_t>(bytes))));
 }
 
 }  // namespace
 
-ValueBuffer::ValueBuffer(std::int64_t rows, std::int64_t columns, ValueType type)
+ValueBuffer::ValueBuffer(std::int64_t rows, std::int64_t columns, ValueType type, LargeMemoryPool& memory)
     : rows_(rows),
       columns_(columns),
-      storage_(bytes(rows * columns * size_of(type))),
-      scales_(type == ValueType::u8 ? bytes(rows * std::int64_t{sizeof(RowScale)}) : Tensor()),
-      values_(storage_.data(), type, reinterpret_cast<RowScale*>(scales_.data())) {}
+      values_(
+          take<void>(memory, rows * columns * size_of(type)), type,
+          type == ValueType::u8 ? take<RowScale>(memory, rows * std::int64_t{sizeof(RowScale)}) : nullptr) {}
 
 }  // namespace vit

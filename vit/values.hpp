@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "vit/tensor.hpp"
+#include "vit/large_memory.hpp"
 
 namespace vit {
 
@@ -49,22 +49,20 @@ struct Values {
   RowScale* scales = nullptr;
 };
 
-/// Owns values: [rows, columns], 64-byte aligned and uninitialised.
+/// Values [rows, columns] in memory of a pool, which outlives them. Zeros at first.
 class ValueBuffer {
  public:
   ValueBuffer() : values_(nullptr) {}
   /// Throws std::bad_alloc.
-  ValueBuffer(std::int64_t rows, std::int64_t columns, ValueType type);
+  ValueBuffer(std::int64_t rows, std::int64_t columns, ValueType type, LargeMemoryPool& memory);
 
-  Values values() { return values_; }
+  Values values() const { return values_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t size() const { return rows_ * columns_; }
 
  private:
   std::int64_t rows_ = 0;
   std::int64_t columns_ = 0;
-  Tensor storage_;  // f32 only for its alignment
-  Tensor scales_;
   Values values_;
 };
 

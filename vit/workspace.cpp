@@ -3,21 +3,25 @@
 namespace vit {
 
 Workspace::Workspace(const ModelConfig& config, const BlockTypes& types, const Options& options)
-    : hidden_states({options.batch, options.tokens, config.hidden_size}),
-      hidden_view{hidden_states.data(), hidden_states.shape()} {
+    : hidden_states{nullptr, {options.batch, options.tokens, config.hidden_size}} {
   const std::int64_t B = options.batch;
   const std::int64_t T = options.tokens;
   const std::int64_t rows = B * T;
-  normed = ValueBuffer(rows, config.hidden_size, types.normed);
-  if (config.block == BlockForm::twin) twin_normed = ValueBuffer(rows, config.hidden_size, types.normed);
-  qkv = ValueBuffer(rows, 3 * config.hidden_size, types.qkv);
+  const auto buffer = [&](std::int64_t columns, ValueType type) {
+    return ValueBuffer(rows, columns, type, memory);
+  };
+  hidden_states.data = static_cast<float*>(buffer(config.hidden_size, ValueType::f32).values().data);
+  hidden_view = hidden_states;
+  normed = buffer(config.hidden_size, types.normed);
+  if (config.block == BlockForm::twin) twin_normed = buffer(config.hidden_size, types.normed);
+  qkv = buffer(3 * config.hidden_size, types.qkv);
   if (options.attention_maps) {
     maps = Tensor({B, config.num_heads, T, T});
     maps_view = {maps.data(), maps.shape()};
   }
-  context = ValueBuffer(rows, config.hidden_size, types.context);
-  mlp = ValueBuffer(rows, config.mlp_size, types.mlp);
-  if (config.mlp == Mlp::gated) gate = ValueBuffer(rows, config.mlp_size, types.gate);
+  context = buffer(config.hidden_size, types.context);
+  mlp = buffer(config.mlp_size, types.mlp);
+  if (config.mlp == Mlp::gated) gate = buffer(config.mlp_size, types.gate);
   pooled = Tensor({B, config.feature_size()});
   if (config.pooling == Pooling::attention) {
     pool_kv = Tensor({rows, 2 * config.hidden_size});

@@ -3,6 +3,7 @@
 
 #include "vit/block_types.hpp"
 #include "vit/config.hpp"
+#include "vit/profile.hpp"
 #include "vit/tensor.hpp"
 #include "vit/values.hpp"
 
@@ -17,7 +18,8 @@ struct Workspace {
 
   Workspace(const ModelConfig& config, const BlockTypes& types, const Options& options);
 
-  Tensor hidden_states;        ///< [B, T, D], the residual stream
+  LargeMemoryPool memory;      ///< of the large buffers
+  TensorView hidden_states;    ///< [B, T, D], the residual stream
   ValueBuffer normed;          ///< [B, T, D], after a norm
   ValueBuffer twin_normed;     ///< [B, T, D], of a block's second half where it has twins
   ValueBuffer qkv;             ///< [B, T, 3, h, d]
@@ -38,6 +40,8 @@ struct Workspace {
 
   ConstTensorView hidden_view;  ///< of hidden_states, made once: a Shape is a heap allocation
   ConstTensorView maps_view;    ///< of maps
+
+  Profile* profile = nullptr;  ///< what the stages tell their time, or nothing
 };
 
 }  // namespace vit

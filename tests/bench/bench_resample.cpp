@@ -1,13 +1,16 @@
-// Resizing and whole recipes, on one core: bench_resample [--benchmark_filter=…]. tests/bench/preprocess.py
-// compares it with Pillow in the same run.
+// Resizing, whole recipes, and files to tensors, on one core: bench_resample [--benchmark_filter=…]
+// [PICTURE…]. tests/bench/preprocess.py compares it with Pillow and torchvision in the same run.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "io/preprocess.hpp"
 #include "io/resample_kernels.hpp"
+#include "vit/file.hpp"
 
 namespace vit::io {
 namespace {
@@ -55,6 +58,28 @@ void whole_recipe(benchmark::State& state, Size2 from) {
   }
 }
 
+/// timm's recipe of ViTs: shortest edge to 248, bicubic, the middle 224 x 224, normalised.
+PreprocessConfig timm_recipe() {
+  PreprocessConfig config;
+  config.arithmetic = RecipeArithmetic::torchvision;
+  config.exif = Exif::ignore;
+  config.resize = ResizeMode::shortest_edge;
+  config.edge = 248;
+  config.interpolation = Interpolation::bicubic;
+  config.crop = Size2{224, 224};
+  return config;
+}
+
+void picture_to_tensor(benchmark::State& state, const std::string& path) {
+  const MappedFile file(path, FileErrors::image());
+  const PreprocessConfig config = timm_recipe();
+  std::vector<float> values(3 * 224 * 224);
+  for ([[maybe_unused]] auto _ : state) {
+    preprocess(decode_image(file.bytes(), path, {.exif = config.exif}), config, values);
+    benchmark::DoNotOptimize(values.data());
+  }
+}
+
 void register_all() {
   for (const Case& c : kCases) {
     for (const Interpolation filter :
@@ -80,7 +105,13 @@ void register_all() {
 int main(int argc, char** argv) {
   vit::io::register_all();
   benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  for (int i = 1; i < argc; ++i) {
+    const std::string path = argv[i];
+    if (path.starts_with("--")) return 2;
+    benchmark::RegisterBenchmark(
+        ("picture/" + std::filesystem::path(path).filename().native()).c_str(),
+        [path](benchmark::State& state) { vit::io::picture_to_tensor(state, path); });
+  }
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

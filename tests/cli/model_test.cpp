@@ -1,4 +1,4 @@
-// Models that cannot be loaded, and `run`, `preprocess`, `info`, `bench` as a user sees them.
+// Models that cannot be loaded, and `run`, `preprocess`, `info` as a user sees them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -250,8 +250,7 @@ TEST(Run, RefusesTensorsThatDoNotFit) {
   EXPECT_EQ(vitrine({"run", "--input", folder / "in.safetensors", "-o", folder / "no/such/o"}).exit_code, 4);
 }
 
-// ------------------------------------------------------------------------------------------------ info,
-// bench
+// ------------------------------------------------------------------------------------------------ info
 
 TEST(Run, NaNIsAnErrorNotALabel) {
   TempFolder folder;
@@ -306,23 +305,6 @@ TEST(Info, SaysWhatWasResolved) {
   EXPECT_EQ(info.at("parameters"), 6 * (12 * 96 * 96 + 13 * 96) + 49 * 96 + 51 * 96 + 2 * 96 + 10 * 97);
   EXPECT_EQ(info.at("labels").at(9), "Ankle boot");
   EXPECT_EQ(info.at("recipe").at("resize").at("interpolation"), "bilinear");
-}
-
-TEST(Bench, ReportsItsContextAndTheLimit) {
-  const CommandResult result = vitrine({"bench", "--iterations", "3", "--threads", "1", "--format", "json"});
-#ifndef NDEBUG
-  EXPECT_EQ(result.exit_code, 2);  // a debug build refuses
-  return;
-#endif
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json report = json::parse(result.out);
-  EXPECT_EQ(report.at("threads"), 1);
-  EXPECT_EQ(report.at("iterations"), 3);
-  EXPECT_GT(report.at("latency_ms").at("median"), 0.0);
-  EXPECT_GT(report.at("peak_gflops").at("median"), 0.0);
-  EXPECT_GT(report.at("share_of_peak").at("median"), 0.0);
-  EXPECT_LT(report.at("share_of_peak").at("median"), 1.5);
-  EXPECT_NE(report.at("cpu"), "");
 }
 
 }  // namespace

@@ -45,6 +45,16 @@ TEST_P(SessionAllocations, TheSecondForwardMakesNone) {
   EXPECT_EQ(count.ours(), 0U);
 }
 
+TEST_P(SessionAllocations, AProfileMakesNone) {
+  Profile profile;
+  Session profiled(make_model(network),
+                   {.batch = network.batch, .image_size = network.image, .profile = &profile});
+  profiled.forward(view);
+  const AllocationCount count;
+  profiled.forward(view);
+  EXPECT_EQ(count.ours(), 0U);
+}
+
 TEST_P(SessionAllocations, OneThatIsPlantedIsSeen) {
   Allocator allocator;
   session.forward(view);

@@ -33,16 +33,22 @@ Tiles tiles_of(const AttentionShape& s, int lanes) {
   return {count, rows, s.tokens - (count - 1) * rows};
 }
 
-/// Lanes, each built as it will run: with one thread.
-std::vector<std::unique_ptr<HeadLane>> build_lanes(int count, const LaneShape& shape,
-                                                   std::int64_t last_rows) {
-  return guarded("build attention", [&] {
-    const ThreadScope one(1);
-    std::vector<std::unique_ptr<HeadLane>> lanes;
-    for (int i = 0; i < count; ++i) lanes.push_back(std::make_unique<HeadLane>(shape, last_rows));
-    return lanes;
-  });
-}
+/// Lanes and the memory that they work in.
+struct Lanes {
+  /// Each is built as it will run: with one thread.
+  Lanes(int count, const LaneShape& shape, std::int64_t last_rows) {
+    guarded("build attention", [&] {
+      const ThreadScope one(1);
+      for (int i = 0; i < count; ++i) all.push_back(std::make_unique<HeadLane>(shape, last_rows, memory));
+    });
+  }
+
+  int count() const { return static_cast<int>(all.size()); }
+  HeadLane& operator[](int lane) { return *all[static_cast<std::size_t>(lane)]; }
+
+  LargeMemoryPool memory;
+  std::vector<std::unique_ptr<HeadLane>> all;
+};
 
 Values part(Values all, std::int64_t element) {
   return {static_cast<std::byte*>(all.data) + element * size_of(all.type), all.type, nullptr};
@@ -63,14 +69,14 @@ struct Attention::Impl {
   Impl(const AttentionShape& s, const AttentionTypes& types, int lane_count)
       : shape(s),
         tiles(tiles_of(s, lane_count)),
-        lanes(build_lanes(lane_count,
-                          {tiles.rows, s.tokens, s.head_size, s.maps, 3 * s.heads * s.head_size,
-                           3 * s.heads * s.head_size, s.heads * s.head_size, types},
-                          tiles.last_rows)) {}
+        lanes(lane_count,
+              {tiles.rows, s.tokens, s.head_size, s.maps, 3 * s.heads * s.head_size,
+               3 * s.heads * s.head_size, s.heads * s.head_size, types},
+              tiles.last_rows) {}
 
   AttentionShape shape;
   Tiles tiles;
-  std::vector<std::unique_ptr<HeadLane>> lanes;
+  Lanes lanes;
 };
 
 Attention::Attention(const AttentionShape& shape, const AttentionTypes& types)
@@ -85,11 +91,11 @@ void Attention::run(ConstValues qkv, float* maps, Values context, const Attentio
   const AttentionShape& s = impl_->shape;
   const Tiles& tiles = impl_->tiles;
   const std::int64_t D = s.heads * s.head_size;
-  const auto lanes = static_cast<int>(impl_->lanes.size());
+  const auto lanes = impl_->lanes.count();
   const std::int64_t count = s.batch * s.heads * tiles.count;
   const std::int64_t share = (count + lanes - 1) / lanes;
   for_each_on_lanes(lanes, lanes, [&](int thread, std::int64_t part_index) {
-    HeadLane& lane = *impl_->lanes[static_cast<std::size_t>(thread)];
+    HeadLane& lane = impl_->lanes[thread];
     std::int64_t taken = -1;
     for (std::int64_t i = part_index * share; i < std::min(count, (part_index + 1) * share); ++i) {
       const std::int64_t head = i / tiles.count % s.heads;
@@ -115,20 +121,19 @@ void Attention::run(ConstValues qkv, float* maps, Values context, const Attentio
 }
 
 std::vector<std::string> Attention::kernels() const {
-  return impl_->lanes.front()->kernels();
+  return impl_->lanes[0].kernels();
 }
 
 struct LatentAttention::Impl {
   Impl(const AttentionShape& s, std::int64_t prefix_tokens)
       : shape(s),
         prefix(prefix_tokens),
-        lanes(build_lanes(
-            lanes_for(s.batch * s.heads),
-            {1, s.tokens, s.head_size, 1, s.head_size, 2 * s.heads * s.head_size, s.head_size, {}}, 1)) {}
+        lanes(lanes_for(s.batch * s.heads),
+              {1, s.tokens, s.head_size, 1, s.head_size, 2 * s.heads * s.head_size, s.head_size, {}}, 1) {}
 
   AttentionShape shape;
   std::int64_t prefix;
-  std::vector<std::unique_ptr<HeadLane>> lanes;
+  Lanes lanes;
 };
 
 LatentAttention::LatentAttention(const AttentionShape& shape, std::int64_t prefix)
@@ -140,15 +145,14 @@ LatentAttention::LatentAttention(LatentAttention&&) noexcept = default;
 void LatentAttention::run(const float* q, const float* kv, float* context) {
   const AttentionShape& s = impl_->shape;
   const std::int64_t D = s.heads * s.head_size;
-  for_each_on_lanes(
-      static_cast<int>(impl_->lanes.size()), s.batch * s.heads, [&](int thread, std::int64_t i) {
-        HeadLane& lane = *impl_->lanes[static_cast<std::size_t>(thread)];
-        const std::int64_t at = i % s.heads * s.head_size;
-        const float* const k = kv + (i / s.heads * (impl_->prefix + s.tokens) + impl_->prefix) * 2 * D + at;
-        lane.take_keys(k, k + D);
-        lane.score(q + at, 1);
-        lane.weigh(1, context + i / s.heads * D + at);
-      });
+  for_each_on_lanes(impl_->lanes.count(), s.batch * s.heads, [&](int thread, std::int64_t i) {
+    HeadLane& lane = impl_->lanes[thread];
+    const std::int64_t at = i % s.heads * s.head_size;
+    const float* const k = kv + (i / s.heads * (impl_->prefix + s.tokens) + impl_->prefix) * 2 * D + at;
+    lane.take_keys(k, k + D);
+    lane.score(q + at, 1);
+    lane.weigh(1, context + i / s.heads * D + at);
+  });
 }
 
 }  // namespace vit::backend

@@ -71,7 +71,9 @@ void Context::Impl::reserve(std::size_t bytes) {
 }
 
 void Context::Impl::reserve_sums(std::int64_t count) {
-  if (count > sums.size()) sums = Tensor({count});
+  if (count <= sums_size) return;
+  sums_memory = LargeMemory(static_cast<std::size_t>(count) * sizeof(float));
+  sums_size = count;
 }
 
 }  // namespace vit::backend

@@ -52,7 +52,7 @@ HeadLane::Products::Products(Context& context, const LaneShape& s, std::int64_t 
       value_md(weigh_desc.weights_desc()) {}
 
 // Reading k with its axes exchanged is the transposition.
-HeadLane::HeadLane(const LaneShape& s, std::int64_t last_rows)
+HeadLane::HeadLane(const LaneShape& s, std::int64_t last_rows, LargeMemoryPool& memory)
     : shape_(s),
       whole_(context_, s, s.rows, dnnl::memory::desc(), dnnl::memory::desc()),
       pack_keys_(build_reorder(context_, strided({map_size(s), s.tokens}, {1, s.key_stride}, s.types.qkv),
@@ -61,14 +61,16 @@ HeadLane::HeadLane(const LaneShape& s, std::int64_t last_rows)
                                  whole_.value_md)),
       from_k_(unbound(strided({map_size(s), s.tokens}, {1, s.key_stride}, s.types.qkv))),
       from_v_(unbound(strided({s.tokens, s.head_size}, {s.key_stride, 1}, s.types.qkv))),
-      v_(whole_.value_md, engine()),
-      queries_(s.rows, map_size(s), s.types.products),
-      scores_({s.maps, s.rows, s.tokens}),
-      weighed_({s.rows, s.head_size}),
+      v_(whole_.value_md, engine(), memory.take(whole_.value_md.get_size())),
+      queries_(s.rows, map_size(s), s.types.products, memory),
+      scores_(s.maps * s.rows, s.tokens, ValueType::f32, memory),
+      weighed_(s.rows, s.head_size, ValueType::f32, memory),
       factors_({s.rows}) {
   if (last_rows != s.rows) last_.emplace(context_, s, last_rows, whole_.key_md, whole_.value_md);
-  for (std::int64_t map = 0; map < s.maps; ++map) k_.emplace_back(whole_.key_md, engine());
-  if (s.types.products != ValueType::f32) probabilities_ = ValueBuffer(s.rows, s.tokens, s.types.products);
+  for (std::int64_t map = 0; map < s.maps; ++map)
+    k_.emplace_back(whole_.key_md, engine(), memory.take(whole_.key_md.get_size()));
+  if (s.types.products != ValueType::f32)
+    probabilities_ = ValueBuffer(s.rows, s.tokens, s.types.products, memory);
 }
 
 void HeadLane::take_keys(ConstValues k, ConstValues v) {
@@ -131,14 +133,14 @@ void HeadLane::multiply_values(std::int64_t rows, Values context) {
   Products& products = products_for(rows);
   const bool rounded = shape_.types.products != ValueType::f32;
   bind(products.probabilities, rounded ? probabilities_.values().data : scores(0));
-  bind(products.weighed, weighed_.data());
+  bind(products.weighed, floats(weighed_));
   products.weigh.execute({{DNNL_ARG_SRC, products.probabilities.get()},
                           {DNNL_ARG_WEIGHTS, v_.get()},
                           {DNNL_ARG_DST, products.weighed.get()}});
   const RowKernels& kernels = row_kernels();
   const std::int64_t d = shape_.head_size;
   for (std::int64_t row = 0; row < rows; ++row) {
-    const float* const from = weighed_.data() + row * d;
+    const float* const from = floats(weighed_) + row * d;
     const std::int64_t to = row * shape_.context_stride;
     if (context.type == ValueType::f32) {
       kernels.scale(from, d, factors_.data()[row], static_cast<float*>(context.data) + to);

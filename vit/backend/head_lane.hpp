@@ -27,15 +27,15 @@ struct LaneShape {
 /// Belongs to one thread. Built and run with one OpenMP thread, so that oneDNN makes none.
 class HeadLane {
  public:
-  /// `last_rows`: queries of the last tile, which may be fewer.
-  HeadLane(const LaneShape& shape, std::int64_t last_rows);
+  /// `last_rows`: queries of the last tile, which may be fewer. Works in `memory`, which outlives it.
+  HeadLane(const LaneShape& shape, std::int64_t last_rows, LargeMemoryPool& memory);
 
   /// Packs a head, whose keys and values begin here.
   void take_keys(ConstValues k, ConstValues v);
   /// scores = q kᵀ for so many queries: the shape's rows or the last tile's.
   void score(ConstValues q, std::int64_t rows);
   /// Those of a map, [rows, T].
-  float* scores(std::int64_t map) { return scores_.data() + map * shape_.rows * shape_.tokens; }
+  float* scores(std::int64_t map) { return floats(scores_) + map * shape_.rows * shape_.tokens; }
   /// context = softmax(scores) v
   void weigh(std::int64_t rows, Values context);
   /// The same with the probabilities left in scores(0): softmax(scores(0)) − λ softmax(scores(1)), the second
@@ -45,6 +45,8 @@ class HeadLane {
   std::vector<std::string> kernels() const;
 
  private:
+  static float* floats(const ValueBuffer& buffer) { return static_cast<float*>(buffer.values().data); }
+
   /// The products for a number of queries.
   struct Products {
     /// Without layouts of k and v, oneDNN chooses them.
@@ -76,9 +78,9 @@ class HeadLane {
   dnnl::memory from_k_, from_v_, v_;
   std::vector<dnnl::memory> k_;  // of each map
   ValueBuffer queries_;          // [rows, d] of one map
-  Tensor scores_;                // [maps, rows, T]
+  ValueBuffer scores_;           // [maps, rows, T]
   ValueBuffer probabilities_;    // [rows, T] for products that are not f32
-  Tensor weighed_;               // [rows, d]
+  ValueBuffer weighed_;          // [rows, d]
   Tensor factors_;               // [rows]
 };
 

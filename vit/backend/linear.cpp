@@ -60,7 +60,7 @@ struct Linear::Impl {
         dst(unbound(pd.dst_desc())),
         factor(unbound(pd.dst_desc())) {
     const ValueType multiplied = multiplied_type(like.precision());
-    if (types.src != multiplied) rounded = ValueBuffer(rows, in, multiplied);
+    if (types.src != multiplied) rounded = ValueBuffer(rows, in, multiplied, memory);
     if (quantised) {
       context.impl().reserve_sums(rows * out);
       activation = row_activation(epilogue.activation);
@@ -101,6 +101,7 @@ struct Linear::Impl {
   bool quantised;
   Context::Impl* context_impl;
   Primitive matmul;
+  LargeMemoryPool memory;
   ValueBuffer rounded;                      // src as it is multiplied, where that is not what src is
   std::optional<RowActivation> activation;  // of int8
   std::optional<Activation> behind;         // the activation that is no post-op
@@ -154,7 +155,7 @@ void Linear::Impl::multiply(ConstValues values, const PackedLinear::Impl& w, voi
 void Linear::Impl::finish_rows(ConstValues multiplied, const PackedLinear::Impl& w, const float* factors,
                                Values to) {
   const RowKernels& kernels = row_kernels();
-  float* const sums = context_impl->sums.data();
+  float* const sums = context_impl->sums();
   const auto row_of = [&](std::int64_t row) {
     return QuantisedSums{sums + row * out, multiplied.scales[row], w.zero_sums.data(), w.row_bias.data(),
                          out};
@@ -195,7 +196,7 @@ void Linear::run(ConstValues src, const PackedLinear& weights, Values dst) {
   const PackedLinear::Impl& w = weights.impl();
   const ConstValues multiplied = impl_->multiplicand(src);
   if (impl_->quantised) {
-    impl_->multiply(multiplied, w, impl_->context_impl->sums.data(), nullptr);
+    impl_->multiply(multiplied, w, impl_->context_impl->sums(), nullptr);
     impl_->finish_rows(multiplied, w, nullptr, dst);
     return;
   }
@@ -208,7 +209,7 @@ void Linear::run_times(ConstValues factor, ConstValues src, const PackedLinear& 
   const PackedLinear::Impl& w = weights.impl();
   const ConstValues multiplied = impl_->multiplicand(src);
   if (impl_->quantised) {
-    impl_->multiply(multiplied, w, impl_->context_impl->sums.data(), nullptr);
+    impl_->multiply(multiplied, w, impl_->context_impl->sums(), nullptr);
     impl_->finish_rows(multiplied, w, static_cast<const float*>(factor.data), dst);
     return;
   }

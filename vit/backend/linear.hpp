@@ -10,19 +10,22 @@
 
 #include "vit/backend/context.hpp"
 #include "vit/config.hpp"
+#include "vit/large_memory.hpp"
 #include "vit/precision.hpp"
 #include "vit/values.hpp"
 #include "vit/weights.hpp"
 
 namespace vit::backend {
 
-/// How weights are laid out.
+/// How weights are laid out, and where.
 struct Packing {
-  Packing(std::int64_t expected_rows, Precision of_weights = Precision::fp32)
-      : rows(expected_rows), precision(of_weights) {}
+  Packing(std::int64_t expected_rows, Precision of_weights = Precision::fp32,
+          LargeMemoryPool* memory = nullptr)
+      : rows(expected_rows), precision(of_weights), pool(memory) {}
 
   std::int64_t rows;  ///< of src to expect, a hint for the layout
   Precision precision;
+  LargeMemoryPool* pool;  ///< outlives the layer; null: the layer has memory of its own
 };
 
 /// Weights [out, in] and bias [out] in the layout that oneDNN's matmul asks for. Immutable, shared by

@@ -37,10 +37,11 @@ Tensor transient(const Shape& shape) {
 
 /// Copies [out, in] numbers into a layout of [in, out].
 dnnl::memory packed(void* plain, dnnl::memory::data_type type, std::int64_t in, std::int64_t out,
-                    const dnnl::memory::desc& wanted) {
+                    const dnnl::memory::desc& wanted, LargeMemoryPool* pool) {
   dnnl::stream stream(engine());
   dnnl::memory from({{in, out}, type, dnnl::memory::dims{1, in}}, engine(), plain);
-  dnnl::memory to(wanted, engine());
+  dnnl::memory to = pool != nullptr ? dnnl::memory(wanted, engine(), pool->take(wanted.get_size()))
+                                    : dnnl::memory(wanted, engine());
   dnnl::reorder(from, to).execute(stream, from, to);
   stream.wait();
   return to;
@@ -120,11 +121,13 @@ PackedLinear::PackedLinear(const LinearWeights& weights, const Packing& packing,
     }
     if (precision_ == Precision::int8) {
       std::int8_t* const levels = quantise(plain, in_, out_, *impl_);
-      impl_->weights = packed(levels, dnnl::memory::data_type::s8, in_, out_, pd.weights_desc());
+      impl_->weights =
+          packed(levels, dnnl::memory::data_type::s8, in_, out_, pd.weights_desc(), packing.pool);
       impl_->row_bias = std::move(bias);
       return;
     }
-    impl_->weights = packed(plain.data(), dnnl::memory::data_type::f32, in_, out_, pd.weights_desc());
+    impl_->weights =
+        packed(plain.data(), dnnl::memory::data_type::f32, in_, out_, pd.weights_desc(), packing.pool);
     if (impl_->has_bias) {
       impl_->bias = dnnl::memory(dense({1, out_}), engine());
       std::copy_n(bias.data(), out_, static_cast<float*>(impl_->bias.get_data_handle()));

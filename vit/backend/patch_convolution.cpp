@@ -27,7 +27,7 @@ struct PatchConvolution::Impl {
         grid(config.grid(image_size)),
         batch(batch_size),
         stride(image_tokens * config.hidden_size),
-        pixels(grid.height * grid.width, kernel.in(), multiplied_type(kernel.precision())),
+        pixels(grid.height * grid.width, kernel.in(), multiplied_type(kernel.precision()), memory),
         product(context, grid.height * grid.width, kernel, {}, {pixels.values().type, ValueType::f32}) {}
 
   /// pixels[n, (c, y, x)] = values[c, P gy + y, P gx + x] of patch n = (gy, gx). The grid is rounded down:
@@ -54,7 +54,8 @@ struct PatchConvolution::Impl {
   Size2 grid;
   std::int64_t batch;
   std::int64_t stride;  // floats from image to image in dst
-  ValueBuffer pixels;   // of one image, [N, C P P]
+  LargeMemoryPool memory;
+  ValueBuffer pixels;  // of one image, [N, C P P]
   Linear product;
 };
 

@@ -12,6 +12,7 @@
 
 #include "vit/backend/context.hpp"
 #include "vit/error.hpp"
+#include "vit/large_memory.hpp"
 #include "vit/tensor.hpp"
 #include "vit/values.hpp"
 
@@ -35,7 +36,11 @@ struct Context::Impl {
   dnnl::stream stream{engine()};
   Tensor scratchpad;  // f32 only for its alignment
 
-  Tensor sums;  // of int8 products, before their scales are applied
+  LargeMemory sums_memory;
+  std::int64_t sums_size = 0;
+
+  /// Sums of int8 products, before their scales are applied.
+  float* sums() { return static_cast<float*>(static_cast<void*>(sums_memory.data())); }
 
   /// Grows the shared scratchpad; only while kernels are being built, as below.
   void reserve(std::size_t bytes);

@@ -12,6 +12,25 @@ std::string onednn_version() {
   return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
+std::string onednn_build() {
+  const dnnl_version_t* version = dnnl_version();
+  const auto runtime = [&] {
+    switch (version->cpu_runtime) {
+      case DNNL_RUNTIME_SEQ:
+        return "sequential";
+      case DNNL_RUNTIME_OMP:
+        return "OpenMP";
+      case DNNL_RUNTIME_TBB:
+        return "TBB";
+      case DNNL_RUNTIME_THREADPOOL:
+        return "thread pool";
+      default:
+        return "other threads";
+    }
+  };
+  return fmt::format("{}, {:.8}", runtime(), version->hash);
+}
+
 std::string onednn_isa() {
   using dnnl::cpu_isa;
   switch (dnnl::get_effective_cpu_isa()) {
