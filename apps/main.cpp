@@ -17,6 +17,7 @@
 int main(int argc, char** argv) {
   using namespace vit::apps;
   limit_busy_waiting(argv);
+  std::ios::sync_with_stdio(false);  // std::cin then knows how much of a list has come
   CLI::App app("Vitrine classifies pictures with Vision Transformers.", "vitrine");
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
