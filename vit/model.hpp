@@ -8,13 +8,17 @@
 
 namespace vit {
 
+struct ModelOptions {
+  int threads = 0;  ///< that pack the weights; 0: all cores that the process may use
+};
+
 /// Shareable between threads; each thread runs it through a Session of its own.
 class Model {
  public:
   /// Packs the weights into the layouts that oneDNN asks for. `weights` are not needed afterwards.
   /// Throws Error: config_invalid; weights_invalid if a tensor is missing, has another shape than the table
   /// says, or is there although the table has no such tensor.
-  Model(const ModelConfig& config, Weights weights);
+  explicit Model(const ModelConfig& config, Weights weights, const ModelOptions& options = {});
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;

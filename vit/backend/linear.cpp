@@ -1,6 +1,7 @@
 #include "vit/backend/linear.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "vit/backend/eltwise.hpp"
 #include "vit/backend/primitive.hpp"
@@ -8,6 +9,7 @@
 namespace vit::backend {
 
 struct PackedLinear::Impl {
+  Tensor storage;  ///< of `weights`; f32 only for its alignment
   dnnl::memory weights;
   dnnl::memory bias;
   bool has_bias = false;
@@ -46,10 +48,23 @@ Tensor transient(const Shape& shape) {
   return Tensor({std::max(element_count(shape), kMapped)});
 }
 
-dnnl::memory packed(Tensor& plain, std::int64_t in, std::int64_t out, const dnnl::memory::desc& wanted) {
+/// The matrix as it lies in its file, if oneDNN can read it there.
+const float* in_place(const WeightView& weight) {
+  if (weight.parts.size() != 1) return nullptr;
+  const WeightPart& part = weight.parts.front();
+  const bool plain = part.dtype == DType::f32 && part.transposed_rows == 0;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(part.data) % alignof(float) == 0;
+  return plain && aligned ? reinterpret_cast<const float*>(part.data) : nullptr;
+}
+
+/// [in, out] of a row-major [out, in] into `storage`, in the layout `wanted`.
+dnnl::memory packed(const float* plain, const dnnl::memory::desc& wanted, Tensor& storage) {
+  const std::int64_t in = wanted.get_dims()[0];
+  const std::int64_t out = wanted.get_dims()[1];
+  storage = Tensor({static_cast<std::int64_t>((wanted.get_size() + sizeof(float) - 1) / sizeof(float))});
   dnnl::stream stream(engine());
-  dnnl::memory from(strided({in, out}, {1, in}), engine(), plain.data());
-  dnnl::memory to(wanted, engine());
+  dnnl::memory from(strided({in, out}, {1, in}), engine(), const_cast<float*>(plain));
+  dnnl::memory to(wanted, engine(), storage.data());
   dnnl::reorder(from, to).execute(stream, from, to);
   stream.wait();
   return to;
@@ -63,10 +78,15 @@ PackedLinear::PackedLinear(const LinearWeights& weights, std::int64_t rows, std:
   guarded("pack the weights of a linear layer", [&] {
     impl_->has_bias = !weights.bias.empty();
     const auto pd = describe(rows, in_, out_, any_layout({in_, out_}), impl_->has_bias, {});
-    Tensor plain = transient({out_, in_});
-    weights.weight.copy_to(plain.data());
-    if (!out_scale.empty()) scale_rows(plain, in_, out_scale);
-    impl_->weights = packed(plain, in_, out_, pd.weights_desc());
+    const float* plain = out_scale.empty() ? in_place(weights.weight) : nullptr;
+    Tensor copy;
+    if (plain == nullptr) {
+      copy = transient({out_, in_});
+      weights.weight.copy_to(copy.data());
+      if (!out_scale.empty()) scale_rows(copy, in_, out_scale);
+      plain = copy.data();
+    }
+    impl_->weights = packed(plain, pd.weights_desc(), impl_->storage);
     if (impl_->has_bias) {
       Tensor bias = weights.bias.to_tensor();
       if (!out_scale.empty()) scale_rows(bias, 1, out_scale);
