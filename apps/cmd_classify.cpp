@@ -57,7 +57,8 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
   refuse_overwriting(options.output, {options.common.model});
   const auto start = std::chrono::steady_clock::now();
   const auto classifier =
-      std::make_shared<io::Classifier>(load_model(model_path(options.common), load_options(options.common)));
+      std::make_shared<io::Classifier>(load_model(model_path(options.common), load_options(options.common)),
+                                       ModelOptions{.threads = options.common.threads});
   const std::chrono::duration<double> load_time = std::chrono::steady_clock::now() - start;
   report_model(options.common, classifier->info());
 

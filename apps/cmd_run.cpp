@@ -214,7 +214,8 @@ int run_run(const RunOptions& options) {
 
   io::SafetensorsWriter writer(options.output, output_table(wanted, config, N, image));
   StageWriter stages(writer, wanted);
-  const auto model = std::make_shared<Model>(config, std::move(checkpoint.weights));
+  const auto model = std::make_shared<Model>(config, std::move(checkpoint.weights),
+                                             ModelOptions{.threads = options.common.threads});
   std::unique_ptr<Session> session;
   for (std::int64_t first = 0; first < N; first += options.batch) {
     const std::int64_t count = std::min(options.batch, N - first);

@@ -47,11 +47,13 @@ Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe
   }
 }
 
-Classifier::Classifier(const std::filesystem::path& path) : Classifier(load_checkpoint(path)) {}
+Classifier::Classifier(const std::filesystem::path& path, const ModelOptions& options)
+    : Classifier(load_checkpoint(path), options) {}
 
-Classifier::Classifier(Checkpoint checkpoint) : info_(std::move(checkpoint.info)) {
+Classifier::Classifier(Checkpoint checkpoint, const ModelOptions& options)
+    : info_(std::move(checkpoint.info)) {
   require_classifier(info_);
-  model_ = std::make_shared<Model>(info_.config, std::move(checkpoint.weights));
+  model_ = std::make_shared<Model>(info_.config, std::move(checkpoint.weights), options);
 }
 
 ClassifierSession::ClassifierSession(std::shared_ptr<const Classifier> classifier, BusyClock* network)

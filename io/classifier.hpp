@@ -42,10 +42,10 @@ class Classifier {
  public:
   /// Throws Error: what load_checkpoint throws; model_unsupported if the model has no classification head or
   /// does not take RGB; config_invalid if the picture recipe is missing.
-  explicit Classifier(const std::filesystem::path& path);
+  explicit Classifier(const std::filesystem::path& path, const ModelOptions& options = {});
   /// The same for a checkpoint that is loaded already. Throws Error: model_unsupported, config_invalid as
   /// above.
-  explicit Classifier(Checkpoint checkpoint);
+  explicit Classifier(Checkpoint checkpoint, const ModelOptions& options = {});
 
   const CheckpointInfo& info() const { return info_; }
   const PreprocessConfig& recipe() const { return *info_.recipe; }

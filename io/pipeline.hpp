@@ -49,8 +49,8 @@ struct PipelineTimes {
 
 /// Every worker is a thread that does all of the work on a group: what one stage leaves of a core the next
 /// one has, no core waits for a queue to fill, and nothing but answers is handed from thread to thread. The
-/// first worker is the calling thread; others start when there is work for them, so that never more than
-/// `cores` threads exist.
+/// first worker is the calling thread; others start when there is work for them and leave when the source is
+/// waited for.
 ///
 /// The cores are shared out by what is there: where many items wait each group has one core, where few do
 /// they have several each, and one that comes alone has all. A core that is given away is not given again
@@ -74,6 +74,7 @@ class Pipeline {
   /// Once.
   PipelineTimes run(const PipelineOptions& options) {
     cores_ = free_ = std::max(1, options.cores);
+    alive_.insert(0);
     batch_ = std::max<std::size_t>(1, options.batch);
     widest_ = options.widest > 0 ? options.widest : cores_;
     const auto start = Clock::now();
@@ -120,17 +121,20 @@ class Pipeline {
     changed_.notify_all();
   }
 
-  /// The next group; none when the run is over. Of idle workers the first one takes it: so in a run whose
-  /// items come one by one a single thread works, and has a team of its own for all cores.
+  /// The next group; none when the worker is to leave. Of idle workers the first one takes it: so in a run
+  /// whose items come one by one a single thread works, and has a team of its own for all cores.
   std::optional<Group> take(int index) {
     std::unique_lock lock(mutex_);
     idle_.insert(index);
     changed_.wait(lock, [&] {
       const bool room = next_number_ - next_delivered_ < 4 * static_cast<std::size_t>(cores_);
-      return ended_ || (!taking_ && free_ > 0 && room && index == *idle_.begin());
+      return is_to_leave(index) || (!taking_ && free_ > 0 && room && index == *idle_.begin());
     });
     idle_.erase(index);
-    if (ended_) return std::nullopt;
+    if (is_to_leave(index)) {
+      alive_.erase(index);
+      return std::nullopt;
+    }
     taking_ = true;
     lock.unlock();
     std::vector<In> items;
@@ -144,7 +148,7 @@ class Pipeline {
       return std::nullopt;
     }
     lock.lock();
-    taking_ = false;
+    taking_ = source_waits_ = false;
     ended_ = ended_ || items.empty();  // it may have been stopped meanwhile
     changed_.notify_all();
     if (ended_) return std::nullopt;
@@ -155,10 +159,17 @@ class Pipeline {
     return group;
   }
 
+  bool is_to_leave(int index) const { return ended_ || (source_waits_ && index > 0); }
+
   std::vector<In> next_items() {
     const std::size_t shares = 2 * static_cast<std::size_t>(cores_);
-    const std::size_t fair = source_.look_ahead(shares * batch_) / shares;
-    const std::size_t count = std::bit_floor(std::clamp<std::size_t>(fair, 1, batch_));
+    const std::size_t ahead = source_.look_ahead(shares * batch_);
+    if (ahead == 0) {
+      const std::lock_guard lock(mutex_);
+      source_waits_ = true;
+      changed_.notify_all();
+    }
+    const std::size_t count = std::bit_floor(std::clamp<std::size_t>(ahead / shares, 1, batch_));
     std::vector<In> items;
     while (items.size() < count) {
       std::optional<In> item = source_.next();
@@ -168,18 +179,23 @@ class Pipeline {
     return items;
   }
 
-  /// Worker i never has more than 1/(i + 1) of the cores: then not every worker keeps a large team of threads
-  /// from a moment when it was alone.
+  /// A group's team of threads takes the place of workers: so there are `cores` threads in all. Worker i
+  /// never has more than 1/(i + 1) of the cores, or every worker might keep a large team from a moment when
+  /// it was alone.
   int share(int index, std::size_t ahead) const {
     const auto groups = static_cast<int>(in_flight_ + 1 + ahead);
-    return std::clamp(cores_ / std::max(groups, index + 1), 1, std::min(free_, widest_));
+    const int others = static_cast<int>(alive_.size()) - 1;
+    const int fair = std::min(cores_ / std::max(groups, index + 1), cores_ - others);
+    return std::clamp(fair, 1, std::min(free_, widest_));
   }
 
   void start_another() {
-    const auto running = static_cast<int>(threads_.size()) + 1;
-    if (free_ == 0 || !idle_.empty() || running == cores_) return;
+    if (free_ == 0 || !idle_.empty() || std::ssize(alive_) == cores_) return;
+    int index = 1;
+    while (alive_.contains(index)) ++index;
     try {
-      threads_.emplace_back([this, running] { work(running); });
+      threads_[index] = std::jthread([this, index] { work(index); });  // joins one that has left
+      alive_.insert(index);
     } catch (const std::system_error&) {  // no more threads for this process: those that there are will do
     }
   }
@@ -211,9 +227,11 @@ class Pipeline {
 
   std::mutex mutex_;  // guards everything below, and sink_
   std::condition_variable changed_;
-  std::set<int> idle_;   // workers that wait for a group
-  bool taking_ = false;  // one of them is asking the source
-  int free_ = 1;         // cores
+  std::set<int> alive_;        // workers
+  std::set<int> idle_;         // those of them that wait for a group
+  bool taking_ = false;        // one is asking the source
+  bool source_waits_ = false;  // and will not be answered at once
+  int free_ = 1;               // cores
   std::size_t in_flight_ = 0;
   std::size_t next_number_ = 0;
   std::size_t next_delivered_ = 0;
@@ -221,7 +239,7 @@ class Pipeline {
   double busy_ = 0;
   bool ended_ = false;
   std::exception_ptr failure_;
-  std::vector<std::jthread> threads_;
+  std::map<int, std::jthread> threads_;  // of workers but the first
 };
 
 }  // namespace vit::io

@@ -181,6 +181,36 @@ TEST_P(PipelineTest, OneThatComesAloneHasAllCores) {
   EXPECT_EQ(shares, std::vector<int>(20, GetParam()));
 }
 
+TEST_P(PipelineTest, WhoComesAloneAfterACrowdHasAllCoresAgain) {
+  Counting crowd{50};
+  int lonely = 0;
+  std::atomic<int> answered = 0;
+  std::vector<int> shares;
+  Pipe pipeline(
+      {.next = [&]() -> std::optional<int> {
+         if (const auto item = crowd.next()) return item;
+         while (answered < 50 + lonely) std::this_thread::yield();
+         // Whoever has answered last is given the time to see that there is nothing to do.
+         std::this_thread::sleep_for(milliseconds(5));
+         return lonely < 10 ? std::optional(50 + lonely++) : std::nullopt;
+       },
+       .look_ahead = [&](std::size_t most) { return crowd.look_ahead(most); }},
+      [] {
+        return [](std::vector<int> group, int cores) {
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+          return std::vector<int>(group.size(), cores);
+        };
+      },
+      [&](int cores) {
+        shares.push_back(cores);
+        ++answered;
+      });
+  pipeline.run(options());
+  ASSERT_EQ(shares.size(), 60U);
+  for (int i = 1; i < 40; ++i) EXPECT_EQ(shares[static_cast<std::size_t>(i)], 1) << i;
+  for (int i = 52; i < 60; ++i) EXPECT_EQ(shares[static_cast<std::size_t>(i)], GetParam()) << i;
+}
+
 INSTANTIATE_TEST_SUITE_P(Cores, PipelineTest, ::testing::Values(1, 2, 5));
 
 /// The cores of each group, in the order of the items; all groups run at the same time.
