@@ -17,7 +17,7 @@ struct ClassifyOptions {
   std::string output;
   std::int64_t top_k = 5;
   std::optional<float> threshold;
-  std::int64_t batch = 8;
+  std::int64_t batch = 2;
 };
 
 void add_classify(CLI::App& app, int& result);

@@ -11,7 +11,7 @@
 #include "apps/rows.hpp"
 #include "io/classifier.hpp"
 #include "io/inputs.hpp"
-#include "io/ordered_workers.hpp"
+#include "io/pipeline.hpp"
 #include "io/safetensors_writer.hpp"
 
 namespace vit::apps {
@@ -99,14 +99,10 @@ int run_preprocess(const PreprocessOptions& options, std::istream& list) {
   PixelFile file(options.output);
   bool failed = false;
 
-  io::OrderedWorkers<io::Input, Prepared> workers(
+  io::Pipeline<io::Input, Prepared> pipeline(
+      io::pipeline_source(inputs),
       [&] {
-        std::vector<io::Input> group;
-        if (std::optional<io::Input> input = inputs.next()) group.push_back(std::move(*input));
-        return group;
-      },
-      [&] {
-        return [&](std::vector<io::Input> group) {
+        return [&](std::vector<io::Input> group, int /*cores*/) {
           std::vector<Prepared> prepared;
           for (io::Input& input : group) prepared.push_back(prepare(std::move(input), recipe));
           return prepared;
@@ -130,8 +126,8 @@ int run_preprocess(const PreprocessOptions& options, std::istream& list) {
           rows.write(fmt::format("{{\"input\":{},\"index\":{}}}\n", json_string(picture.input), index));
         }
       });
-  workers.run(
-      static_cast<std::size_t>(options.common.threads > 0 ? options.common.threads : available_threads()));
+  const int cores = options.common.threads > 0 ? options.common.threads : available_threads();
+  pipeline.run({.cores = cores, .widest = 1});
   file.finish();
   rows.finish();
   return failed ? kSomeInputsFailed : kOk;

@@ -214,8 +214,9 @@ int run_run(const RunOptions& options) {
 
   io::SafetensorsWriter writer(options.output, output_table(wanted, config, N, image));
   StageWriter stages(writer, wanted);
-  const auto model = std::make_shared<Model>(config, std::move(checkpoint.weights),
-                                             ModelOptions{.precision = options.common.precision});
+  const auto model = std::make_shared<Model>(
+      config, std::move(checkpoint.weights),
+      ModelOptions{.precision = options.common.precision, .threads = options.common.threads});
   report_precision(options.common, *model);
   std::unique_ptr<Session> session;
   for (std::int64_t first = 0; first < N; first += options.batch) {

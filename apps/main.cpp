@@ -12,11 +12,14 @@
 #include "apps/cmd_run.hpp"
 #include "apps/cmd_verify.hpp"
 #include "apps/common.hpp"
+#include "apps/primitive_cache.hpp"
 #include "apps/version.hpp"
 
 int main(int argc, char** argv) {
   using namespace vit::apps;
   limit_busy_waiting(argv);
+  limit_primitive_cache();
+  std::ios::sync_with_stdio(false);  // std::cin then knows how much of a list has come
   CLI::App app("Vitrine classifies pictures with Vision Transformers.", "vitrine");
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);

@@ -254,6 +254,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
       std::make_shared<std::pair<std::shared_ptr<WeightFiles>, decltype(mapping.converted)>>(
           files, std::move(mapping.converted));
   checkpoint.weights.release_pages = [files] { files->release_pages(); };
+  checkpoint.weights.release_part = [files](std::span<const std::byte> part) { files->release_pages(part); };
 
   info.path = path;
   describe_model(source, std::move(result), info);

@@ -22,10 +22,22 @@ Size2 size_of_picture(const Tensor& pixel_values) {
 
 }  // namespace
 
-Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe) {
+StageTimes& StageTimes::operator+=(const StageTimes& other) {
+  decode += other.decode;
+  preprocess += other.preprocess;
+  network += other.network;
+  return *this;
+}
+
+Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe, StageTimes* times) {
+  StageTimes ignored;
+  StageTimes& to = times == nullptr ? ignored : *times;
   try {
+    Timer decoding(to.decode);
     const std::vector<std::byte> bytes = read_file(path, kMaxPictureBytes, FileErrors::image());
     const Image image = decode_image(bytes, path, {.exif = recipe.exif, .transparency = recipe.transparency});
+    decoding.stop();
+    const Timer preprocessing(to.preprocess);
     const Size2 size = recipe.output_size({image.height, image.width});
     Tensor pixel_values({3, size.height, size.width});
     preprocess(image, recipe, pixel_values.elements());
@@ -35,7 +47,8 @@ Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe
   }
 }
 
-Classifier::Classifier(const std::filesystem::path& path) : Classifier(load_checkpoint(path)) {}
+Classifier::Classifier(const std::filesystem::path& path, const ModelOptions& options)
+    : Classifier(load_checkpoint(path), options) {}
 
 Classifier::Classifier(Checkpoint checkpoint, const ModelOptions& options)
     : info_(std::move(checkpoint.info)) {
@@ -43,10 +56,10 @@ Classifier::Classifier(Checkpoint checkpoint, const ModelOptions& options)
   model_ = std::make_shared<Model>(info_.config, std::move(checkpoint.weights), options);
 }
 
-ClassifierSession::ClassifierSession(std::shared_ptr<const Classifier> classifier, int threads)
-    : classifier_(std::move(classifier)), threads_(threads) {}
+ClassifierSession::ClassifierSession(std::shared_ptr<const Classifier> classifier, BusyClock* network)
+    : classifier_(std::move(classifier)), network_(network) {}
 
-std::vector<Answer> ClassifierSession::classify(std::vector<Input> inputs, std::int64_t k) {
+std::vector<Answer> ClassifierSession::classify(std::vector<Input> inputs, std::int64_t k, int threads) {
   std::vector<Answer> answers(inputs.size());
   std::vector<Tensor> pictures(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -54,7 +67,7 @@ std::vector<Answer> ClassifierSession::classify(std::vector<Input> inputs, std::
     answers[i].error = std::move(inputs[i].error);
     if (answers[i].error) continue;
     try {
-      pictures[i] = load_pixel_values(answers[i].input, classifier_->recipe());
+      pictures[i] = load_pixel_values(answers[i].input, classifier_->recipe(), &times_);
     } catch (const Error& e) {
       answers[i].error = e;
     }
@@ -62,7 +75,7 @@ std::vector<Answer> ClassifierSession::classify(std::vector<Input> inputs, std::
   std::vector<const Tensor*> batch;
   std::vector<Answer*> batch_answers;
   const auto run = [&] {
-    if (!batch.empty()) run_batch(batch, batch_answers, k);
+    if (!batch.empty()) run_batch(batch, batch_answers, k, threads);
     batch.clear();
     batch_answers.clear();
   };
@@ -77,32 +90,19 @@ std::vector<Answer> ClassifierSession::classify(std::vector<Input> inputs, std::
 }
 
 void ClassifierSession::run_batch(std::span<const Tensor*> pictures, std::span<Answer*> answers,
-                                  std::int64_t k) {
+                                  std::int64_t k, int threads) {
   const auto fail_all = [&](const Error& e) {
     for (Answer* answer : answers) answer->error = Error(e.code(), answer->input + ": " + e.what());
   };
   try {
-    const auto batch = static_cast<std::int64_t>(pictures.size());
-    const Size2 size = size_of_picture(*pictures.front());
-    const std::int64_t picture_floats = pictures.front()->size();
-    Session& session = session_for(batch, size);
-    Tensor stacked;
-    ConstTensorView pixel_values{pictures.front()->data(), {batch, 3, size.height, size.width}};
-    if (batch > 1) {
-      stacked = Tensor({batch, 3, size.height, size.width});
-      for (std::int64_t i = 0; i < batch; ++i) {
-        std::copy_n(pictures[static_cast<std::size_t>(i)]->data(), picture_floats,
-                    stacked.data() + i * picture_floats);
-      }
-      pixel_values.data = stacked.data();
-    }
-    const ConstTensorView& logits = session.forward(pixel_values).logits;
+    const ConstTensorView logits = forward(pictures, threads);  // [B, K]
     const std::int64_t K = logits.shape[1];
-    for (std::int64_t i = 0; i < batch; ++i) {
-      Answer& answer = *answers[static_cast<std::size_t>(i)];
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      Answer& answer = *answers[i];
       try {
-        answer.predictions = predict({logits.data + i * K, static_cast<std::size_t>(K)},
-                                     classifier_->info().score_function, k);
+        answer.predictions =
+            predict({logits.data + static_cast<std::int64_t>(i) * K, static_cast<std::size_t>(K)},
+                    classifier_->info().score_function, k);
       } catch (const Error& e) {
         answer.error = Error(e.code(), answer.input + ": " + e.what());
       }
@@ -116,10 +116,35 @@ void ClassifierSession::run_batch(std::span<const Tensor*> pictures, std::span<A
   }
 }
 
-Session& ClassifierSession::session_for(std::int64_t batch, Size2 image) {
+/// The logits lie in the Session.
+ConstTensorView ClassifierSession::forward(std::span<const Tensor*> pictures, int threads) {
+  const auto B = static_cast<std::int64_t>(pictures.size());
+  const Size2 size = size_of_picture(*pictures.front());
+  const std::int64_t picture_floats = pictures.front()->size();
+  Tensor stacked;
+  ConstTensorView pixel_values{pictures.front()->data(), {B, 3, size.height, size.width}};
+  if (B > 1) {
+    stacked = Tensor(pixel_values.shape);
+    float* next = stacked.data();
+    for (const Tensor* picture : pictures) next = std::copy_n(picture->data(), picture_floats, next);
+    pixel_values.data = stacked.data();
+  }
+  double seconds = 0;
+  Timer timer(seconds);
+  const BusyClock::Use in_use(network_);
+  Session& session = session_for(B, size, threads);
+  const ConstTensorView logits = session.forward(pixel_values).logits;
+  timer.stop();
+  times_.network += seconds * session.options().threads;
+  return logits;
+}
+
+Session& ClassifierSession::session_for(std::int64_t batch, Size2 image, int threads) {
+  const SessionOptions wanted{.batch = batch, .image_size = image, .threads = threads};
   ++uses_;
   for (Cached& cached : sessions_) {
-    if (cached.options.batch == batch && cached.options.image_size == image) {
+    const SessionOptions& has = cached.options;
+    if (has.batch == batch && has.image_size == image && has.threads == threads) {
       cached.last_use = uses_;
       return *cached.session;
     }
@@ -129,8 +154,7 @@ Session& ClassifierSession::session_for(std::int64_t batch, Size2 image) {
         std::min_element(sessions_.begin(), sessions_.end(),
                          [](const Cached& a, const Cached& b) { return a.last_use < b.last_use; }));
   }
-  const SessionOptions options{.batch = batch, .image_size = image, .threads = threads_};
-  sessions_.push_back({options, std::make_unique<Session>(classifier_->model(), options), uses_});
+  sessions_.push_back({wanted, std::make_unique<Session>(classifier_->model(), wanted), uses_});
   return *sessions_.back().session;
 }
 

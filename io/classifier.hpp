@@ -8,20 +8,33 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/checkpoint.hpp"
 #include "io/inputs.hpp"
 #include "io/preprocess.hpp"
+#include "io/stopwatch.hpp"
 #include "vit/model.hpp"
 #include "vit/predict.hpp"
 #include "vit/session.hpp"
 
 namespace vit::io {
 
-/// Reads, decodes and preprocesses one picture: [C, H, W]. `path` is also what messages call it.
-/// Throws Error with an image_… code; anything that the picture's data can cause is such an error.
-Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe);
+/// Seconds of work, of all cores together: what eight cores do in one second are eight.
+struct StageTimes {
+  double decode = 0;  ///< file to pixels
+  double preprocess = 0;
+  double network = 0;
+
+  StageTimes& operator+=(const StageTimes& other);
+};
+
+/// Reads, decodes and preprocesses one picture: [C, H, W]. `path` is also what messages call it. Adds to
+/// `times`, if not null. Throws Error with an image_… code; anything that the picture's data can cause is
+/// such an error.
+Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe,
+                         StageTimes* times = nullptr);
 
 /// A checkpoint with a head, packed, and the recipe and labels to use it on pictures. Immutable: threads
 /// share it.
@@ -29,7 +42,7 @@ class Classifier {
  public:
   /// Throws Error: what load_checkpoint throws; model_unsupported if the model has no classification head or
   /// does not take RGB; config_invalid if the picture recipe is missing.
-  explicit Classifier(const std::filesystem::path& path);
+  explicit Classifier(const std::filesystem::path& path, const ModelOptions& options = {});
   /// The same for a checkpoint that is loaded already. Throws Error: model_unsupported, config_invalid as
   /// above.
   explicit Classifier(Checkpoint checkpoint, const ModelOptions& options = {});
@@ -50,14 +63,19 @@ struct Answer {
   std::optional<Error> error;           ///< then there are no predictions
 };
 
-/// One thread's way to use a Classifier. Keeps a Session for each of the last few batch and image sizes.
+/// One thread's way to use a Classifier. Keeps a Session for each of the last few batch and image sizes and
+/// numbers of threads.
 class ClassifierSession {
  public:
-  /// `threads` as in SessionOptions.
-  ClassifierSession(std::shared_ptr<const Classifier> classifier, int threads);
+  /// `network`, if not null, runs while a picture is in the network.
+  explicit ClassifierSession(std::shared_ptr<const Classifier> classifier, BusyClock* network = nullptr);
 
-  /// One answer for each input, in order; a picture that fails fails alone. `k`: predictions for each.
-  std::vector<Answer> classify(std::vector<Input> inputs, std::int64_t k);
+  /// One answer for each input, in order; a picture that fails fails alone. `k`: predictions for each;
+  /// `threads` as in SessionOptions.
+  std::vector<Answer> classify(std::vector<Input> inputs, std::int64_t k, int threads);
+
+  /// Since the last call.
+  StageTimes take_times() { return std::exchange(times_, {}); }
 
  private:
   struct Cached {
@@ -66,11 +84,13 @@ class ClassifierSession {
     std::uint64_t last_use = 0;
   };
 
-  Session& session_for(std::int64_t batch, Size2 image);
-  void run_batch(std::span<const Tensor*> pictures, std::span<Answer*> answers, std::int64_t k);
+  Session& session_for(std::int64_t batch, Size2 image, int threads);
+  void run_batch(std::span<const Tensor*> pictures, std::span<Answer*> answers, std::int64_t k, int threads);
+  ConstTensorView forward(std::span<const Tensor*> pictures, int threads);
 
   std::shared_ptr<const Classifier> classifier_;
-  int threads_;
+  BusyClock* network_;
+  StageTimes times_;
   std::uint64_t uses_ = 0;
   std::vector<Cached> sessions_;
 };

@@ -99,8 +99,7 @@ InputSource::InputSource(std::vector<std::string> arguments, const InputOptions&
 std::optional<Input> InputSource::next() {
   while (ready_.empty()) {
     if (reading_list_) {
-      if (std::optional<Input> input = next_line()) return input;
-      reading_list_ = false;
+      wait_for_lines();
     } else if (!expand_next_argument()) {
       return std::nullopt;
     }
@@ -113,6 +112,7 @@ std::optional<Input> InputSource::next() {
 std::size_t InputSource::look_ahead(std::size_t most) {
   while (ready_.size() < most && !reading_list_ && expand_next_argument()) {
   }
+  if (reading_list_ && ready_.size() < most) take_lines();
   return std::min(ready_.size(), most);
 }
 
@@ -151,13 +151,36 @@ void InputSource::expand_folder(const std::string& folder) {
   }
 }
 
-std::optional<Input> InputSource::next_line() {
-  std::string line;
-  while (std::getline(*options_.list, line)) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) return Input{std::move(line), std::nullopt};
+/// Until there is at least one, or the list has ended.
+void InputSource::wait_for_lines() {
+  std::string rest;
+  if (std::getline(*options_.list, rest)) {
+    unfinished_ += rest;
+    if (!options_.list->eof()) unfinished_ += '\n';
   }
-  return std::nullopt;
+  if (!options_.list->good()) {
+    reading_list_ = false;
+    unfinished_ += '\n';  // which the last line may lack
+  }
+  finish_lines();
+}
+
+/// What is there, as much as a buffer holds.
+void InputSource::take_lines() {
+  std::array<char, 1 << 16> buffer;
+  const std::streamsize count = options_.list->readsome(buffer.data(), buffer.size());
+  unfinished_.append(buffer.data(), static_cast<std::size_t>(count));
+  finish_lines();
+}
+
+void InputSource::finish_lines() {
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = unfinished_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    std::string line = unfinished_.substr(begin, end - begin);
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) ready_.push_back({std::move(line), std::nullopt});
+  }
+  unfinished_.erase(0, begin);
 }
 
 }  // namespace vit::io

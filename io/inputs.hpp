@@ -19,12 +19,14 @@ struct Input {
 };
 
 struct InputOptions {
-  bool recursive = false;        ///< look into sub-folders too
-  std::istream* list = nullptr;  ///< where "-" reads its paths from, one a line
+  bool recursive = false;  ///< look into sub-folders too
+  /// Where "-" reads its paths from, one a line. Its buffer should know what has come: std::cin's does after
+  /// std::ios::sync_with_stdio(false).
+  std::istream* list = nullptr;
 };
 
-/// Expands arguments lazily, so that a list on standard input is answered as it comes and a folder is read
-/// only when its turn has come. A file is passed on unseen: whether it is a picture shows when it is decoded.
+/// Expands arguments lazily, so that a list is answered as it comes and a folder is read only when its turn
+/// has come. A file is passed on unseen: whether it is a picture shows when it is decoded.
 /// A folder gives its pictures (by extension) in natural order, hidden entries skipped; one without pictures,
 /// or that cannot be read, gives one Input with an error. Not thread-safe.
 class InputSource {
@@ -34,21 +36,22 @@ class InputSource {
   /// The next input, or nothing at the end. Waits for "-".
   std::optional<Input> next();
 
-  /// How many more are certain to come, up to `most`; does not wait for a list.
+  /// How many more are certain to come, up to `most`. Of a list, the lines that are there: it is not waited
+  /// for.
   std::size_t look_ahead(std::size_t most);
-
-  /// Whether a list is being read, whose lines should be answered at once.
-  bool interactive() const { return reading_list_; }
 
  private:
   bool expand_next_argument();
   void expand_folder(const std::string& folder);
-  std::optional<Input> next_line();
+  void wait_for_lines();
+  void take_lines();
+  void finish_lines();
 
   std::deque<std::string> arguments_;
   InputOptions options_;
   std::deque<Input> ready_;
   bool reading_list_ = false;
+  std::string unfinished_;  // a line of the list whose end has not come yet
 };
 
 /// Whether a file of this name is taken for a picture when its folder is read.

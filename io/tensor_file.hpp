@@ -53,6 +53,8 @@ class TensorFile {
 
   /// See MappedFile.
   void release_pages() const { file_.release_pages(); }
+  /// Of a part, if it lies in this file.
+  void release_pages(std::span<const std::byte> part) const { file_.release_pages(part); }
 
  private:
   MappedFile file_;

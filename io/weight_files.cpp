@@ -132,4 +132,8 @@ void WeightFiles::release_pages() const {
   for (const auto& file : files_) file->release_pages();
 }
 
+void WeightFiles::release_pages(std::span<const std::byte> part) const {
+  for (const auto& file : files_) file->release_pages(part);
+}
+
 }  // namespace vit::io

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,8 @@ class WeightFiles {
   std::vector<std::filesystem::path> paths() const;
   /// See MappedFile.
   void release_pages() const;
+  /// Of a part of one file; memory that is in none of them is left alone.
+  void release_pages(std::span<const std::byte> part) const;
   /// Choices that were made inside of the files.
   std::vector<FileNote> notes() const;
   /// What messages call the weights: the file, or the index.

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -147,6 +148,11 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 void MappedFile::release_pages(std::span<const std::byte> part) const {
+  const std::less_equal<> before;  // of pointers into different objects, too
+  if (!before(bytes_.data(), part.data()) ||
+      !before(part.data() + part.size(), bytes_.data() + bytes_.size())) {
+    return;
+  }
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<std::uintptr_t>(part.data()) + page - 1) / page * page;
   auto end = reinterpret_cast<std::uintptr_t>(part.data()) + part.size();

@@ -51,7 +51,7 @@ class MappedFile {
 
   /// Gives the pages in memory back to the system; they return from the file when they are read again.
   void release_pages() const { release_pages(bytes_); }
-  /// Only those that lie wholly within `part` of bytes().
+  /// Only those that lie wholly within `part`. Does nothing where that is no part of bytes().
   void release_pages(std::span<const std::byte> part) const;
 
  private:

@@ -38,6 +38,7 @@ std::byte* LargeMemoryPool::take(std::size_t bytes) {
   constexpr std::size_t kLine = 64;
   if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
   const std::size_t rounded = (bytes + kLine - 1) / kLine * kLine;
+  const std::lock_guard lock(mutex_);
   if (rounded > left_) {
     const std::size_t size = std::max(rounded, kBlock);
     next_ = blocks_.emplace_back(size).data();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace vit {
@@ -31,10 +32,11 @@ class LargeMemory {
 /// Hands out pieces of large blocks, one behind the other; all of them live as long as it does.
 class LargeMemoryPool {
  public:
-  /// Zeros, aligned to a cache line. Throws std::bad_alloc.
+  /// Zeros, aligned to a cache line. Threads may share the pool. Throws std::bad_alloc.
   std::byte* take(std::size_t bytes);
 
  private:
+  std::mutex mutex_;  // guards all below
   std::vector<LargeMemory> blocks_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "vit/backend/precision_support.hpp"
 #include "vit/error.hpp"
 #include "vit/packed_model.hpp"
+#include "vit/parallel.hpp"
 #include "vit/precision_check.hpp"
 
 namespace vit {
@@ -191,6 +193,32 @@ void pack_differences(const BlockWeights& block, std::int64_t index, PackedBlock
   packed.sub_norm.emplace(block.sub_norm, static_cast<float>(1 - initial));
 }
 
+/// Gives back the pages that a packed block was read from; those of other blocks are still being read.
+void release_block(const ModelConfig& config, const Weights& weights, std::int64_t index,
+                   BlockWeights& block) {
+  if (!weights.release_part) return;
+  const auto release = [&](const TensorSpec&, const WeightView& view) {
+    for (const WeightPart& part : view.parts)
+      weights.release_part({part.data, static_cast<std::size_t>(part.size) * size_of(part.dtype)});
+  };
+  detail::TensorWalk<decltype(release)>{config, release}.block("", index, block);
+}
+
+std::vector<PackedBlock> pack_blocks(const ModelConfig& config, const Weights& weights,
+                                     std::vector<BlockWeights>& blocks, const backend::Packing& packing,
+                                     int threads) {
+  std::vector<std::optional<PackedBlock>> packed(blocks.size());
+  parallel_for(std::ssize(blocks), threads, [&](std::int64_t index) {
+    const auto i = static_cast<std::size_t>(index);
+    packed[i].emplace(pack_block(config, blocks[i], weights.relative_positions, packing));
+    if (config.attention == AttentionForm::differential) pack_differences(blocks[i], index, *packed[i]);
+    release_block(config, weights, index, blocks[i]);
+  });
+  std::vector<PackedBlock> result;
+  for (std::optional<PackedBlock>& block : packed) result.push_back(std::move(*block));
+  return result;
+}
+
 /// [prefix tokens, D]
 Tensor prefix_tokens(const ModelConfig& config, const Weights& weights) {
   Tensor prefix({config.num_prefix_tokens(), config.hidden_size});
@@ -243,7 +271,8 @@ Model::Model(const ModelConfig& config, Weights weights, const ModelOptions& opt
     : config_(config), precision_(options.precision) {
   config_.validate();
   check_weights(config_, weights);
-  const backend::ThreadScope threads(backend::available_threads());
+  const int threads = options.threads > 0 ? options.threads : backend::available_threads();
+  const backend::ThreadScope one(1);  // whatever is large is packed by several threads of one core each
   const std::int64_t rows = config_.num_tokens(config_.image_size);
   precision_note_ = why_not(precision_, config_, weights);
   if (!precision_note_.empty()) precision_ = Precision::fp32;
@@ -260,14 +289,8 @@ Model::Model(const ModelConfig& config, Weights weights, const ModelOptions& opt
   if (config_.pre_norm) packed_->norm_pre.emplace(weights.norm_pre);
   if (!weights.rotary_frequencies.empty())
     packed_->rotary_frequencies = weights.rotary_frequencies.to_tensor();
-  const auto pack = [&](const BlockWeights& block, std::vector<PackedBlock>& to) {
-    const std::int64_t index = std::ssize(to);
-    to.push_back(pack_block(config_, block, weights.relative_positions, packing));
-    if (config_.attention == AttentionForm::differential) pack_differences(block, index, to.back());
-    if (weights.release_pages) weights.release_pages();
-  };
-  for (const BlockWeights& block : weights.blocks) pack(block, packed_->blocks);
-  for (const BlockWeights& block : weights.twins) pack(block, packed_->twins);
+  packed_->blocks = pack_blocks(config_, weights, weights.blocks, packing, threads);
+  packed_->twins = pack_blocks(config_, weights, weights.twins, packing, threads);
   if (config_.final_norm != FinalNorm::none) packed_->norm.emplace(weights.norm);
   if (config_.pooling == Pooling::attention)
     packed_->attn_pool.emplace(

@@ -12,6 +12,7 @@ namespace vit {
 
 struct ModelOptions {
   Precision precision = Precision::fp32;  ///< of the encoder's products; fp32 where this processor lacks it
+  int threads = 0;                        ///< that pack the weights; 0: all cores that the process may use
 };
 
 /// Shareable between threads; each thread runs it through a Session of its own.

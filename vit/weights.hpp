@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,8 @@ struct Weights {
   /// Gives pages of mapped files back to the system, where the views lie in such; they return when they are
   /// read again. May be empty. Whoever has read a part of the weights and goes on to the next calls it.
   std::function<void()> release_pages;
+  /// The same of a part of the views' memory alone, for those who share out the work. May be empty.
+  std::function<void(std::span<const std::byte>)> release_part;
 };
 
 /// One row of the table.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,20 +19,33 @@ namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(60);
 
-int wait_for(pid_t child, std::chrono::microseconds patience) {
+int count_threads(pid_t process) {
+  const std::string text = read_text("/proc/" + std::to_string(process) + "/status");
+  const std::size_t at = text.find("\nThreads:");
+  return at == std::string::npos ? 0 : std::stoi(text.substr(at + 9));
+}
+
+void wait_for(pid_t child, std::chrono::microseconds patience, CommandResult& result) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   int status = 0;
-  while (waitpid(child, &status, WNOHANG) == 0) {
+  rusage usage{};
+  while (wait4(child, &status, WNOHANG, &usage) == 0) {
     const auto left = deadline - std::chrono::steady_clock::now();
     if (left <= left.zero()) {
       kill(child, SIGKILL);
-      waitpid(child, &status, 0);
+      wait4(child, &status, 0, &usage);
       break;
     }
+    result.most_threads = std::max(result.most_threads, count_threads(child));
     std::this_thread::sleep_for(
         std::min<std::chrono::steady_clock::duration>(left, std::chrono::milliseconds(2)));
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  result.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  result.peak_kib = usage.ru_maxrss;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 CommandResult run(const char* program, const std::vector<std::string>& arguments,
@@ -55,7 +69,7 @@ CommandResult run(const char* program, const std::vector<std::string>& arguments
   if (failed != 0) throw std::runtime_error(std::string("cannot start ") + program);
 
   CommandResult result;
-  result.exit_code = wait_for(child, patience);
+  wait_for(child, patience, result);
   result.out = read_text(out);
   result.err = read_text(err);
   return result;

@@ -13,6 +13,9 @@ struct CommandResult {
   int exit_code = -1;  ///< 128 + signal if it was killed, as a shell says it
   std::string out;
   std::string err;
+  int most_threads = 0;    ///< that existed at the same time, as seen every 2 ms
+  double cpu_seconds = 0;  ///< of all threads
+  long peak_kib = 0;       ///< of memory
 };
 
 /// `arguments` without the program's name. Killed after a minute, which gives 128 + 9.

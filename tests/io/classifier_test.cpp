@@ -28,7 +28,7 @@ std::vector<Input> inputs(const std::vector<std::string>& names) {
 
 std::vector<Answer> classify(const std::shared_ptr<const Classifier>& classifier,
                              const std::vector<std::string>& names) {
-  return ClassifierSession(classifier, 1).classify(inputs(names), 3);
+  return ClassifierSession(classifier).classify(inputs(names), 3, 1);
 }
 
 TEST(Classifier, AnswersInOrderAndFailsAlone) {
@@ -47,12 +47,22 @@ TEST(Classifier, AnswersInOrderAndFailsAlone) {
 
 TEST(Classifier, AnErrorThatCameWithTheInputIsItsAnswer) {
   const auto classifier = std::make_shared<Classifier>(kShipped);
-  ClassifierSession session(classifier, 1);
+  ClassifierSession session(classifier);
   const std::vector<Answer> answers =
-      session.classify({{kBoot, Error(ErrorCode::no_input, "empty folder")}}, 1);
+      session.classify({{kBoot, Error(ErrorCode::no_input, "empty folder")}}, 1, 1);
   EXPECT_EQ(answers.at(0).error->code(), ErrorCode::no_input);
   EXPECT_TRUE(answers.at(0).predictions.empty());
-  EXPECT_TRUE(session.classify({}, 1).empty());
+  EXPECT_TRUE(session.classify({}, 1, 1).empty());
+}
+
+TEST(Classifier, TellsWhereTheTimeWent) {
+  ClassifierSession session(std::make_shared<Classifier>(kShipped));
+  session.classify(inputs({kBoot}), 1, 1);
+  const StageTimes times = session.take_times();
+  EXPECT_GT(times.decode, 0);
+  EXPECT_GT(times.preprocess, 0);
+  EXPECT_GT(times.network, 0);
+  EXPECT_EQ(session.take_times().network, 0);
 }
 
 /// A model whose recipe leaves every picture its own size.

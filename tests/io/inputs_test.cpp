@@ -101,13 +101,42 @@ TEST_F(InputsTest, ListIsReadLineByLine) {
             (Names{"first", "a.png", "b with space.png", "last", "after"}));
 }
 
-TEST_F(InputsTest, ListIsNotReadAhead) {
-  std::istringstream list("a.png\nb.png\n");
-  InputSource source({"-"}, {.list = &list});
+/// A stream that gives what has come and then waits: reading on fails the test.
+class SlowList : public std::streambuf {
+ public:
+  void come(const std::string& text) { arrived_ += text; }
+
+ protected:
+  std::streamsize showmanyc() override { return std::ssize(arrived_); }
+  int_type underflow() override {
+    EXPECT_FALSE(arrived_.empty()) << "waits for what has not come";
+    if (arrived_.empty()) return traits_type::eof();
+    buffer_ = std::exchange(arrived_, {});
+    setg(buffer_.data(), buffer_.data(), buffer_.data() + buffer_.size());
+    return traits_type::to_int_type(buffer_.front());
+  }
+
+ private:
+  std::string arrived_;
+  std::string buffer_;
+};
+
+TEST_F(InputsTest, LookAheadCountsTheLinesOfAListThatHaveCome) {
+  SlowList buffer;
+  std::istream list(&buffer);
+  InputSource source({"first.png", "-", "last.png"}, {.list = &list});
+  EXPECT_EQ(source.look_ahead(10), 1U);
+  EXPECT_EQ(source.next()->name, "first.png");
   EXPECT_EQ(source.look_ahead(10), 0U);
-  EXPECT_TRUE(source.interactive());
-  EXPECT_EQ(source.next()->name, "a.png");
-  EXPECT_EQ(list.tellg(), 6);
+  buffer.come("a.png\nb.png\nc.p");
+  EXPECT_EQ(source.next()->name, "a.png");  // with half of a line there already
+  EXPECT_EQ(source.look_ahead(10), 1U);
+  EXPECT_EQ(source.next()->name, "b.png");
+  buffer.come("ng\r\n\nd.png\n");
+  EXPECT_EQ(source.look_ahead(1), 1U);
+  EXPECT_EQ(source.look_ahead(10), 2U);
+  EXPECT_EQ(source.next()->name, "c.png");
+  EXPECT_EQ(source.next()->name, "d.png");
 }
 
 TEST_F(InputsTest, LookAheadCountsWhatIsCertain) {

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
+#include <vector>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -103,6 +105,16 @@ TEST(MappedFile, ShowsTheBytesAndMoves) {
   c = std::move(b);
   EXPECT_EQ(as_text(c.bytes()), "hello");
   EXPECT_TRUE(MappedFile(folder.write("empty", ""), kErrors).bytes().empty());
+}
+
+TEST(MappedFile, ReleasesNoMemoryButItsOwn) {
+  const TempFolder folder;
+  const MappedFile file(folder.write("x", std::string(1 << 16, 'x')), kErrors);
+  std::vector<std::byte> others(1 << 20, std::byte{7});  // released, it would read as zero
+  file.release_pages(others);
+  EXPECT_EQ(std::count(others.begin(), others.end(), std::byte{7}), 1 << 20);
+  file.release_pages(file.bytes().subspan(5000, 50000));
+  EXPECT_EQ(as_text(file.bytes()), std::string(1 << 16, 'x'));
 }
 
 TEST(AtomicFile, AppearsOnCommitOnly) {

@@ -4,42 +4,12 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <string>
 #include <thread>
 
 #include "vit/backend/primitive.hpp"
+#include "vit/cpu_quota.hpp"
 
 namespace vit::backend {
-namespace {
-
-/// Whole cores that a cgroup (v2, else v1) grants; 0 where it sets no limit.
-int cgroup_quota() {
-  if (std::ifstream file("/sys/fs/cgroup/cpu.max"); file) {
-    std::string quota;
-    double period = 0;
-    if (file >> quota >> period && quota != "max" && period > 0) {
-      try {
-        return static_cast<int>(std::ceil(std::stod(quota) / period));
-      } catch (const std::exception&) {  // not a number: no limit that we understand
-        return 0;
-      }
-    }
-    return 0;
-  }
-  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double quota = 0;
-  double period = 0;
-  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) {
-    return static_cast<int>(std::ceil(quota / period));
-  }
-  return 0;
-}
-
-}  // namespace
-
 int available_threads() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -49,7 +19,7 @@ int available_threads() {
   } else {  // more cores than cpu_set_t holds
     threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   }
-  if (const int quota = cgroup_quota(); quota > 0) threads = std::min(threads, quota);
+  if (const int quota = cpu_quota(); quota > 0) threads = std::min(threads, quota);
   return threads;
 }
 

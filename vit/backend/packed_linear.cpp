@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace vit::backend {
 namespace {
@@ -35,11 +36,20 @@ Tensor transient(const Shape& shape) {
   return Tensor({std::max(element_count(shape), kMapped)});
 }
 
+/// The matrix as it lies in its file, if oneDNN can read it there.
+const float* in_place(const WeightView& weight) {
+  if (weight.parts.size() != 1) return nullptr;
+  const WeightPart& part = weight.parts.front();
+  const bool plain = part.dtype == DType::f32 && part.transposed_rows == 0;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(part.data) % alignof(float) == 0;
+  return plain && aligned ? reinterpret_cast<const float*>(part.data) : nullptr;
+}
+
 /// Copies [out, in] numbers into a layout of [in, out].
-dnnl::memory packed(void* plain, dnnl::memory::data_type type, std::int64_t in, std::int64_t out,
+dnnl::memory packed(const void* plain, dnnl::memory::data_type type, std::int64_t in, std::int64_t out,
                     const dnnl::memory::desc& wanted, LargeMemoryPool* pool) {
   dnnl::stream stream(engine());
-  dnnl::memory from({{in, out}, type, dnnl::memory::dims{1, in}}, engine(), plain);
+  dnnl::memory from({{in, out}, type, dnnl::memory::dims{1, in}}, engine(), const_cast<void*>(plain));
   dnnl::memory to = pool != nullptr ? dnnl::memory(wanted, engine(), pool->take(wanted.get_size()))
                                     : dnnl::memory(wanted, engine());
   dnnl::reorder(from, to).execute(stream, from, to);
@@ -47,22 +57,22 @@ dnnl::memory packed(void* plain, dnnl::memory::data_type type, std::int64_t in, 
   return to;
 }
 
-/// The weights of each output rounded to −127 … 127 times its scale, over the front of `plain` itself.
-std::int8_t* quantise(Tensor& plain, std::int64_t in, std::int64_t out, PackedLinear::Impl& impl) {
+/// The weights of each output rounded to −127 … 127 times its scale.
+std::vector<std::int8_t> quantise(const float* plain, std::int64_t in, std::int64_t out,
+                                  PackedLinear::Impl& impl) {
   impl.scales = dnnl::memory(dense({out}), engine());
   impl.zero_sums = Tensor({out});
   auto* const scales = static_cast<float*>(impl.scales.get_data_handle());
-  auto* const levels = reinterpret_cast<std::int8_t*>(plain.data());
-  for (std::int64_t o = 0; o < out;
-       ++o) {  // forwards: level i lies before all floats that are yet to be read
-    const float* const row = plain.data() + o * in;
+  std::vector<std::int8_t> levels(static_cast<std::size_t>(in * out));
+  for (std::int64_t o = 0; o < out; ++o) {
+    const float* const row = plain + o * in;
     float largest = 0;
     for (std::int64_t i = 0; i < in; ++i) largest = std::max(largest, std::abs(row[i]));
     const float scale = largest > 0 ? largest / 127 : 1;
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < in; ++i) {
       const auto level = static_cast<std::int8_t>(std::lrint(row[i] / scale));
-      levels[o * in + i] = level;
+      levels[static_cast<std::size_t>(o * in + i)] = level;
       sum += level;
     }
     scales[o] = scale;
@@ -109,9 +119,14 @@ PackedLinear::PackedLinear(const LinearWeights& weights, const Packing& packing,
     impl_->has_bias = !weights.bias.empty();
     const ValueType dst = precision_ == Precision::bf16 ? ValueType::bf16 : ValueType::f32;
     const auto pd = describe_matmul(packing.rows, {in_, out_, precision_, impl_->has_bias}, {}, {}, dst);
-    Tensor plain = transient({out_, in_});
-    weights.weight.copy_to(plain.data());
-    if (!out_scale.empty()) scale_rows(plain, in_, out_scale);
+    const float* plain = out_scale.empty() ? in_place(weights.weight) : nullptr;
+    Tensor copy;
+    if (plain == nullptr) {
+      copy = transient({out_, in_});
+      weights.weight.copy_to(copy.data());
+      if (!out_scale.empty()) scale_rows(copy, in_, out_scale);
+      plain = copy.data();
+    }
     Tensor bias({out_});
     if (impl_->has_bias) {
       weights.bias.copy_to(bias.data());
@@ -120,14 +135,13 @@ PackedLinear::PackedLinear(const LinearWeights& weights, const Packing& packing,
       std::fill_n(bias.data(), out_, 0.0F);
     }
     if (precision_ == Precision::int8) {
-      std::int8_t* const levels = quantise(plain, in_, out_, *impl_);
+      const std::vector<std::int8_t> levels = quantise(plain, in_, out_, *impl_);
       impl_->weights =
-          packed(levels, dnnl::memory::data_type::s8, in_, out_, pd.weights_desc(), packing.pool);
+          packed(levels.data(), dnnl::memory::data_type::s8, in_, out_, pd.weights_desc(), packing.pool);
       impl_->row_bias = std::move(bias);
       return;
     }
-    impl_->weights =
-        packed(plain.data(), dnnl::memory::data_type::f32, in_, out_, pd.weights_desc(), packing.pool);
+    impl_->weights = packed(plain, dnnl::memory::data_type::f32, in_, out_, pd.weights_desc(), packing.pool);
     if (impl_->has_bias) {
       impl_->bias = dnnl::memory(dense({1, out_}), engine());
       std::copy_n(bias.data(), out_, static_cast<float*>(impl_->bias.get_data_handle()));

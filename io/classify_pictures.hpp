@@ -1,0 +1,38 @@
+// Any number of pictures through one Classifier, on all cores.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "io/classifier.hpp"
+#include "io/inputs.hpp"
+#include "io/pipeline.hpp"
+
+namespace vit::io {
+
+struct BulkOptions {
+  int cores = 0;          ///< that may work at the same time; 0: all that this process may use
+  std::size_t batch = 2;  ///< most pictures that go through the network together
+  std::int64_t top_k = 5;
+};
+
+/// How a run went.
+struct BulkTimes {
+  int cores = 1;
+  PipelineTimes pipeline;
+  StageTimes stages;
+  double network_in_use = 0;  ///< seconds in which at least one picture was in the network
+};
+
+/// Gives an Answer for each input to `sink`, in order, in constant memory; what is decoded at the same time,
+/// how many go through the network together and on how many cores is described in io/pipeline.hpp. Throws
+/// what `sink` throws, which ends the run; Error(internal).
+BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier, InputSource& inputs,
+                            const BulkOptions& options, const std::function<void(Answer)>& sink);
+
+/// One line for people.
+std::string describe(const BulkTimes& times);
+
+}  // namespace vit::io
