@@ -1,6 +1,8 @@
 #include "vit/encoder_block.hpp"
 
-#include "vit/backend/residual.hpp"
+#include <omp.h>
+
+#include "vit/backend/lanes.hpp"
 
 namespace vit {
 namespace {
@@ -8,25 +10,39 @@ namespace {
 /// Of the norm behind differential attention, which is one whatever the network's others are.
 const backend::NormFormula kSubNorm{NormKind::rms, 1e-5F};
 
-/// A gate brings the activation itself.
-backend::Epilogue fc1_epilogue(const ModelConfig& config) {
-  if (config.mlp == Mlp::gated) return {.activation = {}, .multiply = true};
-  return {.activation = config.activation};
+/// Rows for each of at most `threads` lanes: whole images where those can be shared out evenly, else
+/// multiples of what the tiles of a matrix unit hold.
+std::vector<RowRange> share_rows(std::int64_t batch, std::int64_t tokens, std::int64_t threads) {
+  constexpr std::int64_t kFewest =
+      48;  // rows that keep a core busy for as long as it takes to fetch the weights
+  constexpr std::int64_t kTile = 16;
+  const std::int64_t rows = batch * tokens;
+  if (rows < kFewest * threads) return {{0, rows}};
+  std::vector<RowRange> ranges;
+  std::int64_t first = 0;
+  for (std::int64_t lane = 0; lane < threads; ++lane) {
+    const std::int64_t left = threads - lane;
+    std::int64_t count = (rows - first) / left;
+    if (batch % threads != 0 && left > 1) count = (count + kTile / 2) / kTile * kTile;
+    ranges.push_back({first, count});
+    first += count;
+  }
+  return ranges;
 }
 
-/// What ends a branch adds to the residual stream, unless a norm has yet to come.
-backend::Epilogue branch_epilogue(const ModelConfig& config) {
-  return {.activation = {}, .accumulate = config.block != BlockForm::post_norm};
-}
-
-/// Of what the block's first products read: a norm's result, or the residual stream itself.
-ValueType norm_type(const ModelConfig& config, const BlockTypes& types) {
-  return config.block == BlockForm::post_norm ? ValueType::f32 : types.normed;
+std::vector<std::unique_ptr<BlockLane>> build_lanes(const ModelConfig& config, const PackedBlock& like,
+                                                    const BlockShape& shape) {
+  const std::vector<RowRange> ranges = share_rows(shape.batch, shape.tokens, omp_get_max_threads());
+  const backend::ThreadScope scope(ranges.size() > 1 ? 1 : omp_get_max_threads());
+  std::vector<std::unique_ptr<BlockLane>> lanes;
+  for (const RowRange& rows : ranges)
+    lanes.push_back(std::make_unique<BlockLane>(config, like, shape.types, rows));
+  return lanes;
 }
 
 }  // namespace
 
-EncoderBlock::EncoderBlock(backend::Context& context, const ModelConfig& config, const PackedBlock& like,
+EncoderBlock::EncoderBlock(const ModelConfig& config, const PackedBlock& like,
                            const AttentionPositions& positions, const BlockShape& shape)
     : positions_(positions),
       form_(config.block),
@@ -38,19 +54,22 @@ EncoderBlock::EncoderBlock(backend::Context& context, const ModelConfig& config,
                     config.num_heads, config.head_size()},
       rotary_layout_(config.rotary_layout),
       formula_(config),
-      norm_(context, {shape.rows(), config.hidden_size}, formula_, shape.types.normed),
-      qkv_(context, shape.rows(), like.qkv, {}, {norm_type(config, shape.types), shape.types.qkv}),
+      lanes_(build_lanes(config, like, shape)),
       attention_({shape.batch, shape.tokens, config.num_heads, config.head_size(), config.maps_per_head()},
-                 {shape.types.qkv, shape.types.products, shape.types.context}),
-      proj_(context, shape.rows(), like.proj, branch_epilogue(config), {shape.types.context, ValueType::f32}),
-      fc1_(context, shape.rows(), like.fc1, fc1_epilogue(config),
-           {norm_type(config, shape.types), shape.types.mlp}),
-      fc2_(context, shape.rows(), like.fc2, branch_epilogue(config), {shape.types.mlp, ValueType::f32}) {
-  if (like.attn_norm) attn_norm_.emplace(context, backend::Rows{shape.rows(), config.hidden_size}, formula_);
-  if (like.gate)
-    gate_.emplace(context, shape.rows(), *like.gate, backend::Epilogue{.activation = config.activation},
-                  backend::LinearTypes{norm_type(config, shape.types), shape.types.gate});
-  if (like.mlp_norm) mlp_norm_.emplace(context, backend::Rows{shape.rows(), config.mlp_size}, formula_);
+                 {shape.types.qkv, shape.types.products, shape.types.context}) {}
+
+template <class Body>
+void EncoderBlock::on_lanes(Workspace& workspace, Body body) {
+  if (lanes_.size() == 1) {
+    body(*lanes_.front());
+    return;
+  }
+  const auto count = static_cast<int>(lanes_.size());
+  backend::for_each_on_lanes(count, count, [&](int, std::int64_t i) {
+    const backend::ThreadScope one(1);
+    body(*lanes_[static_cast<std::size_t>(i)]);
+  });
+  lap(workspace.profile, LayerKind::other);  // waiting for the others
 }
 
 void EncoderBlock::prepare_heads(const PackedBlock& weights, std::int64_t index, Values values) const {
@@ -68,94 +87,72 @@ void EncoderBlock::prepare_heads(const PackedBlock& weights, std::int64_t index,
   }
 }
 
-void EncoderBlock::attend(const PackedBlock& weights, ConstValues src, std::int64_t index,
-                          Workspace& workspace) {
-  const Values qkv = workspace.qkv.values();          // [B, T, 3, h, d]
-  const Values context = workspace.context.values();  // [B, T, h, d]
-  Profile* const profile = workspace.profile;
-
-  qkv_.run(src, weights.qkv, qkv);  // qkv = src Wqkvᵀ + b
-  lap(profile, LayerKind::attn_qkv);
+void EncoderBlock::attend(const PackedBlock& weights, std::int64_t index, Workspace& workspace) {
+  const Values qkv = workspace.qkv.values();
+  const Values context = workspace.context.values();
   prepare_heads(weights, index, qkv);
-  lap(profile, LayerKind::other);
+  lap(workspace.profile, LayerKind::other);
   attention_.run(qkv, workspace.maps.data(), context,  // context = softmax(q kᵀ / √d + relative positions) v
                  {positions_.relative_of(index), weights.lambda});
-  lap(profile, LayerKind::attn);
-  auto* const heads = static_cast<float*>(context.data);
-  if (weights.sub_norm)  // context = (1 − λ₀) RMSNorm(context), head by head
-    backend::normalise_heads(heads, context_rows_, *weights.sub_norm, kSubNorm);
-  lap(profile, LayerKind::other);
-  if (attn_norm_) attn_norm_->run(heads, *weights.attn_norm, heads);
-  lap(profile, LayerKind::norm);
-}
-
-void EncoderBlock::expand(const PackedBlock& weights, ConstValues src, Workspace& workspace) {
-  const Values mlp = workspace.mlp.values();  // [B, T, F]
-  if (weights.gate) {
-    const Values gate = workspace.gate.values();  // [B, T, F]
-    gate_->run(src, *weights.gate, gate);         // gate = act(src Wgᵀ + bg)
-    fc1_.run_times(gate, src, weights.fc1, mlp);  // mlp = gate ⊙ (src Wuᵀ + bu)
-  } else {
-    fc1_.run(src, weights.fc1, mlp);  // mlp = act(src W1ᵀ + b1)
-  }
-  lap(workspace.profile, LayerKind::mlp_fc1);
-  if (!mlp_norm_) return;
-  auto* const values = static_cast<float*>(mlp.data);
-  mlp_norm_->run(values, *weights.mlp_norm, values);
-  lap(workspace.profile, LayerKind::norm);
+  lap(workspace.profile, LayerKind::attn);
+  if (!weights.sub_norm) return;
+  backend::normalise_heads(static_cast<float*>(context.data), context_rows_, *weights.sub_norm,
+                           kSubNorm);  // context = (1 − λ₀) RMSNorm(context), head by head
+  lap(workspace.profile, LayerKind::other);
 }
 
 void EncoderBlock::pre_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                             Observer* observer) {
   float* const x = workspace.hidden_states.data;    // [B, T, D]
   const Values normed = workspace.normed.values();  // [B, T, D]
-  norm_.run(x, weights.norm1, normed);              // normed = Norm1(x)
-  lap(workspace.profile, LayerKind::norm);
-  attend(weights, normed, index, workspace);
+  on_lanes(workspace, [&](BlockLane& lane) {
+    lane.norm(x, weights.norm1, normed);             // normed = Norm1(x)
+    lane.project_heads(weights, normed, workspace);  // qkv = normed Wqkvᵀ + b
+  });
+  attend(weights, index, workspace);  // context = softmax(q kᵀ / √d) v
   show_maps(index, workspace, observer);
-  proj_.run(workspace.context.values(), weights.proj, x);  // x = x + γ₁ (context Wprojᵀ + b)
-  lap(workspace.profile, LayerKind::attn_proj);
-  norm_.run(x, *weights.norm2, normed);  // normed = Norm2(x)
-  lap(workspace.profile, LayerKind::norm);
-  expand(weights, normed, workspace);
-  fc2_.run(workspace.mlp.values(), weights.fc2, x);  // x = x + γ₂ (mlp W2ᵀ + b2)
-  lap(workspace.profile, LayerKind::mlp_fc2);
+  on_lanes(workspace, [&](BlockLane& lane) {
+    lane.project_context(weights, workspace, x);  // x = x + γ₁ (context Wprojᵀ + b)
+    lane.norm(x, *weights.norm2, normed);         // normed = Norm2(x)
+    lane.expand(weights, normed, workspace);      // mlp = act(normed W1ᵀ + b1)
+    lane.contract(weights, workspace, x);         // x = x + γ₂ (mlp W2ᵀ + b2)
+  });
 }
 
 void EncoderBlock::post_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                              Observer* observer) {
   float* const x = workspace.hidden_states.data;                             // [B, T, D]
   auto* const branch = static_cast<float*>(workspace.normed.values().data);  // [B, T, D]
-  attend(weights, x, index, workspace);
+  on_lanes(workspace,
+           [&](BlockLane& lane) { lane.project_heads(weights, x, workspace); });  // qkv = x Wqkvᵀ + b
+  attend(weights, index, workspace);  // context = softmax(q kᵀ / √d) v
   show_maps(index, workspace, observer);
-  proj_.run(workspace.context.values(), weights.proj, branch);  // branch = context Wprojᵀ + b
-  lap(workspace.profile, LayerKind::attn_proj);
-  norm_.run(branch, weights.norm1, branch);
-  lap(workspace.profile, LayerKind::norm);
-  backend::add_branch(x, branch, workspace.normed.size());  // x = x + Norm1(branch)
-  lap(workspace.profile, LayerKind::other);
-  expand(weights, x, workspace);
-  fc2_.run(workspace.mlp.values(), weights.fc2, branch);  // branch = mlp W2ᵀ + b2
-  lap(workspace.profile, LayerKind::mlp_fc2);
-  norm_.run(branch, *weights.norm2, branch);
-  lap(workspace.profile, LayerKind::norm);
-  backend::add_branch(x, branch, workspace.normed.size());  // x = x + Norm2(branch)
-  lap(workspace.profile, LayerKind::other);
+  on_lanes(workspace, [&](BlockLane& lane) {
+    lane.project_context(weights, workspace, branch);  // branch = context Wprojᵀ + b
+    lane.norm(branch, weights.norm1, branch);
+    lane.add(branch, x);                        // x = x + Norm1(branch)
+    lane.expand(weights, x, workspace);         // mlp = act(x W1ᵀ + b1)
+    lane.contract(weights, workspace, branch);  // branch = mlp W2ᵀ + b2
+    lane.norm(branch, *weights.norm2, branch);
+    lane.add(branch, x);  // x = x + Norm2(branch)
+  });
 }
 
 void EncoderBlock::parallel(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                             Observer* observer) {
   float* const x = workspace.hidden_states.data;    // [B, T, D]
   const Values normed = workspace.normed.values();  // [B, T, D]
-  norm_.run(x, weights.norm1, normed);              // normed = Norm(x)
-  lap(workspace.profile, LayerKind::norm);
-  attend(weights, normed, index, workspace);
+  on_lanes(workspace, [&](BlockLane& lane) {
+    lane.norm(x, weights.norm1, normed);             // normed = Norm(x)
+    lane.project_heads(weights, normed, workspace);  // qkv = normed Wqkvᵀ + b
+  });
+  attend(weights, index, workspace);  // context = softmax(q kᵀ / √d) v
   show_maps(index, workspace, observer);
-  expand(weights, normed, workspace);
-  proj_.run(workspace.context.values(), weights.proj, x);  // x = x + γ (context Wprojᵀ + b)
-  lap(workspace.profile, LayerKind::attn_proj);
-  fc2_.run(workspace.mlp.values(), weights.fc2, x);  // x = x + γ (mlp W2ᵀ + b2)
-  lap(workspace.profile, LayerKind::mlp_fc2);
+  on_lanes(workspace, [&](BlockLane& lane) {
+    lane.expand(weights, normed, workspace);      // mlp = act(normed W1ᵀ + b1)
+    lane.project_context(weights, workspace, x);  // x = x + γ (context Wprojᵀ + b)
+    lane.contract(weights, workspace, x);         // x = x + γ (mlp W2ᵀ + b2)
+  });
 }
 
 void EncoderBlock::twin(const PackedBlock& first, const PackedBlock& second, std::int64_t index,
@@ -163,25 +160,27 @@ void EncoderBlock::twin(const PackedBlock& first, const PackedBlock& second, std
   float* const x = workspace.hidden_states.data;              // [B, T, D]
   const Values normed = workspace.normed.values();            // [B, T, D]
   const Values twin_normed = workspace.twin_normed.values();  // [B, T, D]
-  norm_.run(x, first.norm1, normed);                          // both before x changes
-  norm_.run(x, second.norm1, twin_normed);
-  lap(workspace.profile, LayerKind::norm);
-  attend(first, normed, index, workspace);
+  on_lanes(workspace, [&](BlockLane& lane) {
+    lane.norm(x, first.norm1, normed);  // both before x changes
+    lane.norm(x, second.norm1, twin_normed);
+    lane.project_heads(first, normed, workspace);
+  });
+  attend(first, index, workspace);
   show_maps(index, workspace, observer);
-  proj_.run(workspace.context.values(), first.proj, x);  // x = x + γ₁ A(normed)
-  lap(workspace.profile, LayerKind::attn_proj);
-  attend(second, twin_normed, index, workspace);
-  proj_.run(workspace.context.values(), second.proj, x);  // x = x + γ₁' A'(twin_normed)
-  lap(workspace.profile, LayerKind::attn_proj);
-  norm_.run(x, *first.norm2, normed);
-  norm_.run(x, *second.norm2, twin_normed);
-  lap(workspace.profile, LayerKind::norm);
-  expand(first, normed, workspace);
-  fc2_.run(workspace.mlp.values(), first.fc2, x);  // x = x + γ₂ F(normed)
-  lap(workspace.profile, LayerKind::mlp_fc2);
-  expand(second, twin_normed, workspace);
-  fc2_.run(workspace.mlp.values(), second.fc2, x);  // x = x + γ₂' F'(twin_normed)
-  lap(workspace.profile, LayerKind::mlp_fc2);
+  on_lanes(workspace, [&](BlockLane& lane) {
+    lane.project_context(first, workspace, x);  // x = x + γ₁ A(normed)
+    lane.project_heads(second, twin_normed, workspace);
+  });
+  attend(second, index, workspace);
+  on_lanes(workspace, [&](BlockLane& lane) {
+    lane.project_context(second, workspace, x);  // x = x + γ₁' A'(twin_normed)
+    lane.norm(x, *first.norm2, normed);
+    lane.norm(x, *second.norm2, twin_normed);
+    lane.expand(first, normed, workspace);
+    lane.contract(first, workspace, x);  // x = x + γ₂ F(normed)
+    lane.expand(second, twin_normed, workspace);
+    lane.contract(second, workspace, x);  // x = x + γ₂' F'(twin_normed)
+  });
 }
 
 void EncoderBlock::show_maps(std::int64_t index, const Workspace& workspace, Observer* observer) const {
@@ -211,12 +210,11 @@ void EncoderBlock::forward(const Model::Packed& model, std::int64_t index, Works
 }
 
 std::vector<std::string> EncoderBlock::kernels() const {
+  std::vector<std::string> all = lanes_.front()->kernels();
   const std::vector<std::string> attention = attention_.kernels();
-  std::vector<std::string> all{"blocks.norm  " + norm_.kernel(),       "blocks.attn.qkv  " + qkv_.kernel(),
-                               "blocks.attn.pack  " + attention[0],    "blocks.attn.scores  " + attention[1],
-                               "blocks.attn.context  " + attention[2], "blocks.attn.proj  " + proj_.kernel(),
-                               "blocks.mlp.fc1  " + fc1_.kernel(),     "blocks.mlp.fc2  " + fc2_.kernel()};
-  if (gate_) all.push_back("blocks.mlp.gate  " + gate_->kernel());
+  all.push_back("blocks.attn.pack  " + attention[0]);
+  all.push_back("blocks.attn.scores  " + attention[1]);
+  all.push_back("blocks.attn.context  " + attention[2]);
   return all;
 }
 

@@ -3,15 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "vit/attention_positions.hpp"
 #include "vit/backend/attention.hpp"
 #include "vit/backend/head_norm.hpp"
-#include "vit/backend/linear.hpp"
-#include "vit/backend/norm.hpp"
+#include "vit/block_lane.hpp"
 #include "vit/observer.hpp"
 #include "vit/packed_model.hpp"
 #include "vit/workspace.hpp"
@@ -27,11 +26,15 @@ struct BlockShape {
 };
 
 /// The kernels of a block. All blocks of a model have the same shapes, so one of these serves them all.
+///
+/// Each thread has a lane of rows to itself for everything but attention: what a layer writes is in the cache
+/// of the core that reads it, and threads wait for each other twice a block. Where there are more threads
+/// than rows can feed, there is one lane, and they share each of its products.
 class EncoderBlock {
  public:
-  /// `positions` are referred to.
-  EncoderBlock(backend::Context& context, const ModelConfig& config, const PackedBlock& like,
-               const AttentionPositions& positions, const BlockShape& shape);
+  /// On the threads of the current ThreadScope. `positions` are referred to.
+  EncoderBlock(const ModelConfig& config, const PackedBlock& like, const AttentionPositions& positions,
+               const BlockShape& shape);
 
   /// workspace.hidden_states [B, T, D] in place, by block `index`.
   void forward(const Model::Packed& model, std::int64_t index, Workspace& workspace, Observer* observer);
@@ -46,13 +49,14 @@ class EncoderBlock {
   void twin(const PackedBlock& first, const PackedBlock& second, std::int64_t index, Workspace& workspace,
             Observer* observer);
 
-  /// src [B, T, D] -> workspace.context [B, T, D], what proj reads.
-  void attend(const PackedBlock& weights, ConstValues src, std::int64_t index, Workspace& workspace);
-  /// src [B, T, D] -> workspace.mlp [B, T, F], what fc2 reads.
-  void expand(const PackedBlock& weights, ConstValues src, Workspace& workspace);
+  /// workspace.qkv [B, T, 3, h, d] -> workspace.context [B, T, h, d]
+  void attend(const PackedBlock& weights, std::int64_t index, Workspace& workspace);
   /// qkv [B, T, 3, h, d]: what becomes of q and k in place before they meet.
-  void prepare_heads(const PackedBlock& weights, std::int64_t index, Values values) const;
+  void prepare_heads(const PackedBlock& weights, std::int64_t index, Values qkv) const;
   void show_maps(std::int64_t index, const Workspace& workspace, Observer* observer) const;
+  /// body(lane) on each lane's thread; returns when all are done.
+  template <class Body>
+  void on_lanes(Workspace& workspace, Body body);
 
   const AttentionPositions& positions_;
   BlockForm form_;
@@ -62,15 +66,8 @@ class EncoderBlock {
   backend::RotaryShape rotary_shape_;
   RotaryLayout rotary_layout_;
   backend::NormFormula formula_;
-  backend::Norm norm_;
-  std::optional<backend::Norm> attn_norm_;
-  backend::Linear qkv_;
+  std::vector<std::unique_ptr<BlockLane>> lanes_;
   backend::Attention attention_;
-  backend::Linear proj_;
-  std::optional<backend::Linear> gate_;
-  backend::Linear fc1_;
-  std::optional<backend::Norm> mlp_norm_;
-  backend::Linear fc2_;
 };
 
 }  // namespace vit

@@ -107,7 +107,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
       patch_embed(context, model->config(), model->packed().patch_embed, options.batch, options.image_size,
                   tokens),
       attention_positions(model->config(), model->packed(), options.image_size),
-      block(context, model->config(), model->packed().blocks.front(), attention_positions,
+      block(model->config(), model->packed().blocks.front(), attention_positions,
             {options.batch, tokens, types}),
       norm(context, {options.batch * tokens, model->config().hidden_size},
            backend::NormFormula(model->config())) {
