@@ -10,20 +10,16 @@ namespace {
 /// Of the norm behind differential attention, which is one whatever the network's others are.
 const backend::NormFormula kSubNorm{NormKind::rms, 1e-5F};
 
-/// Rows for each of at most `threads` lanes: whole images where those can be shared out evenly, else
-/// multiples of what the tiles of a matrix unit hold.
-std::vector<RowRange> share_rows(std::int64_t batch, std::int64_t tokens, std::int64_t threads) {
+/// Rows for each of at most `threads` lanes: equally many, which are whole images where those can be shared
+/// out.
+std::vector<RowRange> share_rows(std::int64_t rows, std::int64_t threads) {
   constexpr std::int64_t kFewest =
       48;  // rows that keep a core busy for as long as it takes to fetch the weights
-  constexpr std::int64_t kTile = 16;
-  const std::int64_t rows = batch * tokens;
   if (rows < kFewest * threads) return {{0, rows}};
   std::vector<RowRange> ranges;
   std::int64_t first = 0;
   for (std::int64_t lane = 0; lane < threads; ++lane) {
-    const std::int64_t left = threads - lane;
-    std::int64_t count = (rows - first) / left;
-    if (batch % threads != 0 && left > 1) count = (count + kTile / 2) / kTile * kTile;
+    const std::int64_t count = (rows - first) / (threads - lane);
     ranges.push_back({first, count});
     first += count;
   }
@@ -32,7 +28,7 @@ std::vector<RowRange> share_rows(std::int64_t batch, std::int64_t tokens, std::i
 
 std::vector<std::unique_ptr<BlockLane>> build_lanes(const ModelConfig& config, const PackedBlock& like,
                                                     const BlockShape& shape) {
-  const std::vector<RowRange> ranges = share_rows(shape.batch, shape.tokens, omp_get_max_threads());
+  const std::vector<RowRange> ranges = share_rows(shape.rows(), omp_get_max_threads());
   const backend::ThreadScope scope(ranges.size() > 1 ? 1 : omp_get_max_threads());
   std::vector<std::unique_ptr<BlockLane>> lanes;
   for (const RowRange& rows : ranges)

@@ -105,6 +105,8 @@ void Attention::run(ConstValues qkv, float* maps, Values context, const Attentio
       const ConstValues q = part(qkv, (image * s.tokens * 3) * D + head * s.head_size);
       if (taken != i / tiles.count) lane.take_keys(part(q, D), part(q, 2 * D));
       taken = i / tiles.count;
+      if (i % tiles.count == 0 && i / tiles.count % s.heads + 1 < s.heads)
+        lane.expect(part(q, s.head_size), part(q, D + s.head_size), part(q, 2 * D + s.head_size));
       lane.score(part(q, first * 3 * D), rows);
       if (terms.bias != nullptr) terms.bias->add_to(lane.scores(0), head, first, rows);
       const Values to = part(context, (image * s.tokens + first) * D + head * s.head_size);

@@ -96,6 +96,19 @@ void HeadLane::score(ConstValues q, std::int64_t rows) {
   }
 }
 
+void HeadLane::fetch_ahead(std::int64_t row) const {
+#ifdef __GNUC__
+  constexpr std::int64_t kLine = 64;
+  const std::int64_t bytes = shape_.head_size * size_of(shape_.types.qkv);
+  const std::int64_t stride = shape_.key_stride * size_of(shape_.types.qkv);
+  for (const void* head : next_) {
+    if (head == nullptr) continue;
+    const auto* const line = static_cast<const char*>(head) + row * stride;
+    for (std::int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(line + i);
+  }
+#endif
+}
+
 void HeadLane::weigh(std::int64_t rows, Values context) {
   const RowKernels& kernels = row_kernels();
   const std::int64_t T = shape_.tokens;
@@ -107,7 +120,9 @@ void HeadLane::weigh(std::int64_t rows, Values context) {
             ? kernels.exponentials(s, T, s)
             : kernels.exponentials_bf16(s, T, static_cast<bf16_t*>(probabilities_.values().data) + row * T);
     factors_.data()[row] = 1 / sum;
+    fetch_ahead(row);
   }
+  next_ = {};
   multiply_values(rows, context);
 }
 

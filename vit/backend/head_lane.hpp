@@ -2,6 +2,7 @@
 // vit/backend.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,8 @@ class HeadLane {
 
   /// Packs a head, whose keys and values begin here.
   void take_keys(ConstValues k, ConstValues v);
+  /// Where the head begins that is taken next: its rows are fetched while the products of this one run.
+  void expect(ConstValues q, ConstValues k, ConstValues v) { next_ = {q.data, k.data, v.data}; }
   /// scores = q kᵀ for so many queries: the shape's rows or the last tile's.
   void score(ConstValues q, std::int64_t rows);
   /// Those of a map, [rows, T].
@@ -66,10 +69,14 @@ class HeadLane {
   };
 
   Products& products_for(std::int64_t rows) { return rows == shape_.rows ? whole_ : *last_; }
+  /// Has row `row` of the next head brought into the cache: it was written on another core, a line or two in
+  /// every page, where no processor looks ahead by itself.
+  void fetch_ahead(std::int64_t row) const;
   /// context = p v, each row times its factor; p are the scores or, rounded, the probabilities.
   void multiply_values(std::int64_t rows, Values context);
 
   LaneShape shape_;
+  std::array<const void*, 3> next_{};
   Context context_;
   Products whole_;
   std::optional<Products> last_;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 // Each loop is written once, in vectors of the compiler's, and inlined into functions that are compiled for
 // one instruction set each. Left to itself the compiler vectorises neither minima (NaNs forbid it) nor rows
@@ -61,6 +62,31 @@ VITRINE_INLINE void store(Floats<W> x, bf16_t* to) {
   std::memcpy(to, &halves, sizeof halves);
 }
 
+/// bf16 that is written by the processor's own instruction.
+struct HardwareBf16 {
+  bf16_t bits;
+};
+
+template <std::int64_t W>
+VITRINE_INLINE Floats<W> load(const HardwareBf16* from) {
+  return load<W>(&from->bits);
+}
+
+#ifdef VITRINE_DISPATCH
+/// As assembly: the compiler's function for it exists within functions for such processors only, and this one
+/// is inlined into several. Numbers below 2⁻¹²⁶ become zero.
+template <std::int64_t W>
+VITRINE_INLINE void store(Floats<W> x, HardwareBf16* to) {
+  if constexpr (W == kWidth) {
+    typename VectorOf<bf16_t, W>::type halves;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(halves) : "v"(x));
+    std::memcpy(to, &halves, sizeof halves);
+  } else {
+    store<W>(x, &to->bits);
+  }
+}
+#endif
+
 /// Of whole numbers from 0 to 255.
 template <std::int64_t W>
 VITRINE_INLINE void store(Floats<W> x, std::uint8_t* to) {
@@ -87,17 +113,21 @@ VITRINE_INLINE V nearest(V x) {
   return (x + kShift) - kShift;
 }
 
-/// eˣ within 2 units of the last place: 2ⁿ times a polynomial for the rest, |r| ≤ ln 2 / 2. The coefficients
-/// are those of the Taylor series up to the 7th power, whose remainder is below 2⁻²⁶.
-template <std::int64_t W>
+/// eˣ: 2ⁿ times a polynomial for the rest, |r| ≤ ln 2 / 2. The coefficients are those of the Taylor series up
+/// to the 7th power, whose remainder is below 2⁻²⁶: within 2 units of the last place. If it is for bf16, up
+/// to the 4th, whose remainder is below 2⁻¹⁴.
+template <std::int64_t W, bool for_bf16 = false>
 VITRINE_INLINE Floats<W> exponential(Floats<W> x) {
   x = at_most(at_least(x, -87.0F), 88.0F);
   const Floats<W> n = nearest(x * 1.44269504F);
   const Floats<W> r =
       (x - n * 0.693359375F) - n * -2.12194440e-4F;  // ln 2 in two parts, the first exact in n
-  Floats<W> p = r * (1.0F / 5040) + 1.0F / 720;
-  p = p * r + 1.0F / 120;
-  p = p * r + 1.0F / 24;
+  Floats<W> p = Floats<W>{} + 1.0F / 24;
+  if constexpr (!for_bf16) {
+    p = r * (1.0F / 5040) + 1.0F / 720;
+    p = p * r + 1.0F / 120;
+    p = p * r + 1.0F / 24;
+  }
   p = p * r + 1.0F / 6;
   p = p * r + 0.5F;
   p = p * r + 1.0F;
@@ -162,6 +192,20 @@ VITRINE_INLINE void transform(std::int64_t size, Result result, To* to) {
   store<kWidth>(last, to + size - kWidth);
 }
 
+/// Joins the lanes of a vector, halves of it at a time.
+template <std::int64_t W, class Join>
+VITRINE_INLINE float join_halves(Floats<W> lanes, Join join) {
+  if constexpr (W == 1) {
+    return lanes[0];
+  } else {
+    Floats<W / 2> low;
+    Floats<W / 2> high;
+    std::memcpy(&low, &lanes, sizeof low);
+    std::memcpy(&high, static_cast<const char*>(static_cast<const void*>(&lanes)) + sizeof low, sizeof high);
+    return join_halves<W / 2>(join(low, high), join);
+  }
+}
+
 /// Joins value(i) for every i of a row; `identity` is what joining leaves things as they are with.
 template <class Value, class Join>
 VITRINE_INLINE float fold(std::int64_t size, float identity, Value value, Join join) {
@@ -190,8 +234,7 @@ VITRINE_INLINE float fold(std::int64_t size, float identity, Value value, Join j
   const auto seen = static_cast<std::int32_t>(kWidth - (size - i));  // of the last vector
   const Floats<kWidth> last = value(Width<kWidth>{}, size - kWidth);
   lanes = join(lanes, kLane < seen ? start : last);
-  for (std::int64_t j = 0; j < kWidth; ++j) result = join(result, lanes[j]);
-  return result;
+  return join_halves<kWidth>(lanes, join);
 }
 
 constexpr auto kSum = [](auto a, auto b) VITRINE_LAMBDA { return a + b; };
@@ -208,7 +251,8 @@ template <class To>
 VITRINE_INLINE float exponentials(const float* x, std::int64_t size, To* p) {
   const float largest = fold(size, -std::numeric_limits<float>::infinity(), elements(x), kMaximum);
   const auto power = [x, largest](auto width, std::int64_t i) VITRINE_LAMBDA {
-    return exponential<width.value>(load<width.value>(x + i) - largest);
+    constexpr bool kForBf16 = !std::is_same_v<To, float>;
+    return exponential<width.value, kForBf16>(load<width.value>(x + i) - largest);
   };
   transform(size, power, p);
   return fold(size, 0, elements(p), kSum);
@@ -289,20 +333,20 @@ VITRINE_INLINE void dequantise_add(const QuantisedSums& row, float* y) {
   transform(row.size, sum, y);
 }
 
-/// All kernels under one attribute; TARGET may be empty.
-#define VITRINE_ROW_KERNELS(NAME, TARGET)                                                               \
+/// All kernels under one attribute, which may be empty, with a type that bf16 is written as.
+#define VITRINE_ROW_KERNELS(NAME, BF16, TARGET)                                                         \
   struct NAME {                                                                                         \
     TARGET static float exponentials_f32(const float* x, std::int64_t size, float* p) {                 \
       return exponentials(x, size, p);                                                                  \
     }                                                                                                   \
     TARGET static float exponentials_bf16(const float* x, std::int64_t size, bf16_t* p) {               \
-      return exponentials(x, size, p);                                                                  \
+      return exponentials(x, size, reinterpret_cast<BF16*>(p));                                         \
     }                                                                                                   \
     TARGET static void scale_f32(const float* x, std::int64_t size, float factor, float* y) {           \
       scale(x, size, factor, y);                                                                        \
     }                                                                                                   \
     TARGET static void scale_bf16(const float* x, std::int64_t size, float factor, bf16_t* y) {         \
-      scale(x, size, factor, y);                                                                        \
+      scale(x, size, factor, reinterpret_cast<BF16*>(y));                                               \
     }                                                                                                   \
     TARGET static RowScale quantise_f32(const float* x, std::int64_t size, std::uint8_t* q) {           \
       return quantise(x, size, q);                                                                      \
@@ -318,7 +362,7 @@ VITRINE_INLINE void dequantise_add(const QuantisedSums& row, float* y) {
       dequantise(row, activation, y);                                                                   \
     }                                                                                                   \
     TARGET static void dequantise_bf16(const QuantisedSums& row, RowActivation activation, bf16_t* y) { \
-      dequantise(row, activation, y);                                                                   \
+      dequantise(row, activation, reinterpret_cast<BF16*>(y));                                          \
     }                                                                                                   \
     TARGET static void add(const QuantisedSums& row, float* y) { dequantise_add(row, y); }              \
     static constexpr RowKernels kernels{                                                                \
@@ -326,11 +370,13 @@ VITRINE_INLINE void dequantise_add(const QuantisedSums& row, float* y) {
         dequantise_f32,   dequantise_bf16,   add};                                                      \
   }
 
-VITRINE_ROW_KERNELS(Portable, );
+VITRINE_ROW_KERNELS(Portable, bf16_t, );
 #ifdef VITRINE_DISPATCH
-VITRINE_ROW_KERNELS(Avx2, __attribute__((target("avx2,fma"))));
-VITRINE_ROW_KERNELS(
-    Avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512"))));
+VITRINE_ROW_KERNELS(Avx2, bf16_t, __attribute__((target("avx2,fma"))));
+#define VITRINE_AVX512 \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")))
+VITRINE_ROW_KERNELS(Avx512, bf16_t, VITRINE_AVX512);
+VITRINE_ROW_KERNELS(Avx512Bf16, HardwareBf16, VITRINE_AVX512);
 #endif
 
 }  // namespace
@@ -339,7 +385,7 @@ const RowKernels& row_kernels() {
 #ifdef VITRINE_DISPATCH
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512dq"))
-    return Avx512::kernels;
+    return __builtin_cpu_supports("avx512bf16") ? Avx512Bf16::kernels : Avx512::kernels;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Avx2::kernels;
 #endif
   return Portable::kernels;
