@@ -1,7 +1,5 @@
 #include "vit/encoder_block.hpp"
 
-#include <omp.h>
-
 #include "vit/backend/lanes.hpp"
 
 namespace vit {
@@ -28,8 +26,8 @@ std::vector<RowRange> share_rows(std::int64_t rows, std::int64_t threads) {
 
 std::vector<std::unique_ptr<BlockLane>> build_lanes(const ModelConfig& config, const PackedBlock& like,
                                                     const BlockShape& shape) {
-  const std::vector<RowRange> ranges = share_rows(shape.rows(), omp_get_max_threads());
-  const backend::ThreadScope scope(ranges.size() > 1 ? 1 : omp_get_max_threads());
+  const std::vector<RowRange> ranges = share_rows(shape.rows(), backend::ThreadScope::threads());
+  const backend::ThreadScope scope(ranges.size() > 1 ? 1 : backend::ThreadScope::threads());
   std::vector<std::unique_ptr<BlockLane>> lanes;
   for (const RowRange& rows : ranges)
     lanes.push_back(std::make_unique<BlockLane>(config, like, shape.types, rows));

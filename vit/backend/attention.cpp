@@ -1,7 +1,5 @@
 #include "vit/backend/attention.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -60,7 +58,7 @@ ConstValues part(ConstValues all, std::int64_t element) {
 
 /// No more threads than there is work for.
 int lanes_for(std::int64_t work) {
-  return static_cast<int>(std::min<std::int64_t>(omp_get_max_threads(), work));
+  return static_cast<int>(std::min<std::int64_t>(ThreadScope::threads(), work));
 }
 
 }  // namespace

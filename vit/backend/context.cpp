@@ -31,6 +31,10 @@ ThreadScope::~ThreadScope() {
   omp_set_num_threads(previous_);
 }
 
+int ThreadScope::threads() {
+  return omp_get_max_threads();
+}
+
 Context::Context() : impl_(guarded("create a stream", [] { return std::make_unique<Impl>(); })) {}
 
 Context::~Context() = default;

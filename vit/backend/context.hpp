@@ -15,6 +15,8 @@ class ThreadScope {
  public:
   explicit ThreadScope(int threads);
   ~ThreadScope();
+  /// Those of the innermost scope on the calling thread.
+  static int threads();
   ThreadScope(const ThreadScope&) = delete;
   ThreadScope& operator=(const ThreadScope&) = delete;
 

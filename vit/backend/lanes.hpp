@@ -1,4 +1,4 @@
-// Work shared out to the OpenMP threads of the current ThreadScope. Internal to vit/backend.
+// Work shared out to the OpenMP threads of the current ThreadScope. Internal to vit/.
 #pragma once
 
 #include <omp.h>

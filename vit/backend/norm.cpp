@@ -12,7 +12,7 @@ Norm::Norm(Context& context, const Rows& shape, const NormFormula& formula, Valu
   if (formula.kind == NormKind::layer && dst != ValueType::u8) {
     layer_norm_.emplace(context, shape.rows, shape.size, formula.epsilon, dst);
   } else if (dst != ValueType::f32) {
-    normed_ = Tensor({omp_get_max_threads(), shape.size});
+    normed_ = Tensor({ThreadScope::threads(), shape.size});
   }
 }
 
