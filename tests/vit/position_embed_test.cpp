@@ -152,7 +152,7 @@ TEST(AddPositions, PrefixTokensFirstInEveryImage) {
   const Tensor positions = normal_tensor({5, 3}, 2);
   Tensor hidden = normal_tensor({2, 5, 3}, 3);
   const Tensor before = hidden.clone();
-  add_positions(prefix, positions, hidden);
+  add_positions(prefix, positions, hidden.view());
   for (std::int64_t i = 0; i < hidden.size(); ++i) {
     const std::int64_t in_image = i % 15;
     const float token = in_image < 6 ? prefix.data()[in_image] : before.data()[i];

@@ -1,8 +1,10 @@
 #include "vit/backend/attention.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 #include <ostream>
 
 #include "tests/reference/layers.hpp"
@@ -52,25 +54,24 @@ class AttentionLayer : public testing::TestWithParam<AttentionCase> {
 
 TEST_P(AttentionLayer, AgreesWithTheFormula) {
   const reference::AttentionResult wanted = expected();
-  for (const bool whole_maps : {false, true}) {
-    backend::Context context;
-    backend::Attention attention(context, shape, whole_maps);
-    Tensor scores({attention.scores_size()});
-    Tensor result({shape.tokens, D});
-    attention.run(qkv.data(), scores.data(), result.data());
-    EXPECT_TRUE(matches("context", result.view(), wanted.context.values, bound())) << whole_maps;
-    if (!whole_maps) continue;
-    ASSERT_EQ(scores.size(), shape.heads * shape.tokens * shape.tokens);
-    EXPECT_TRUE(matches("probs", scores.view(), wanted.probs.values, bound()));
-  }
+  backend::Attention attention(shape);
+  Tensor result({shape.tokens, D});
+  attention.run(qkv.data(), nullptr, result.data());
+  EXPECT_TRUE(matches("context", result.view(), wanted.context.values, bound()));
+
+  Tensor maps({shape.heads, shape.tokens, shape.tokens});
+  Tensor beside_maps({shape.tokens, D});
+  attention.run(qkv.data(), maps.data(), beside_maps.data());
+  EXPECT_TRUE(matches("context", beside_maps.view(), wanted.context.values, bound()));
+  EXPECT_TRUE(matches("maps", maps.view(), wanted.probs.values, bound()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AttentionLayer,
-                         testing::Values(AttentionCase{{1, 1, 1}}, AttentionCase{{1, 3, 5}},
-                                         AttentionCase{{2, 1, 4}}, AttentionCase{{2, 7, 1}},
-                                         AttentionCase{{5, 3, 13}}, AttentionCase{{17, 12, 64}},
-                                         AttentionCase{{197, 3, 64}}, AttentionCase{{50, 5, 47}},
-                                         AttentionCase{{50, 2, 32}, 40}, AttentionCase{{1021, 3, 8}}),
+                         testing::Values(AttentionCase{{1, 1, 1, 1}}, AttentionCase{{1, 1, 3, 5}},
+                                         AttentionCase{{1, 2, 1, 4}}, AttentionCase{{1, 2, 7, 1}},
+                                         AttentionCase{{1, 5, 3, 13}}, AttentionCase{{1, 17, 12, 64}},
+                                         AttentionCase{{1, 197, 3, 64}}, AttentionCase{{1, 50, 5, 47}},
+                                         AttentionCase{{1, 50, 2, 32}, 40}, AttentionCase{{1, 1021, 3, 8}}),
                          testing::PrintToStringParamName());
 
 TEST(Attention, DifferentialOnesSubtractTheSecondMapOfEachHead) {
@@ -100,24 +101,36 @@ TEST(Attention, DifferentialOnesSubtractTheSecondMapOfEachHead) {
   }
   // As AttentionLayer's bound, for two maps; their difference is no larger than they are.
   const Bound bound{2 * 4 * (1 + std::sqrt(d / 2.0) * (5 * 2 + 1)) * 0x1p-24};
+  backend::Attention attention({.tokens = T, .heads = h, .head_size = d, .maps = 2});
   for (const bool whole_maps : {false, true}) {
-    backend::Context backend_context;
-    backend::Attention attention(backend_context, {T, h, d, 2}, whole_maps);
-    Tensor scores({attention.scores_size()});
+    Tensor kept({h, T, T});
     Tensor result({T, D});
-    attention.run(qkv.data(), scores.data(), result.data(), {nullptr, 0.625F});
+    attention.run(qkv.data(), whole_maps ? kept.data() : nullptr, result.data(), {nullptr, 0.625F});
     EXPECT_TRUE(matches("context", result.view(), context, bound)) << whole_maps;
     if (!whole_maps) continue;
-    EXPECT_TRUE(matches("probs", {scores.data(), {h, T, T}}, probs, bound));
+    EXPECT_TRUE(matches("maps", kept.view(), probs, bound));
   }
 }
 
-TEST(Attention, LongSequencesWorkInTiles) {
-  backend::Context context;
-  const backend::AttentionShape shape{.tokens = 5000, .heads = 12, .head_size = 64};
-  const backend::Attention attention(context, shape, false);
-  EXPECT_LT(attention.scores_size(), 12 * 5000 * 32);
-  EXPECT_GT(attention.scores_size(), 0);
+/// Of this process, in bytes.
+std::int64_t resident() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t all = 0;
+  std::int64_t pages = 0;
+  statm >> all >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+TEST(Attention, MemoryGrowsWithTheTokensNotTheirSquare) {
+  constexpr std::int64_t T = 5000;
+  const backend::AttentionShape shape{.tokens = T, .heads = 2, .head_size = 64};
+  const Tensor qkv = normal_tensor({T, 3 * 128}, 1, 0.5);
+  Tensor result = normal_tensor({T, 128}, 2);  // touched
+  const std::int64_t before = resident();
+  backend::Attention attention(shape);
+  attention.run(qkv.data(), nullptr, result.data());
+  constexpr std::int64_t kMaps = 2 * T * T * 4;
+  EXPECT_LT(resident() - before, kMaps / 6);
 }
 
 }  // namespace

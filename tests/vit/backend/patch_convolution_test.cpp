@@ -41,12 +41,12 @@ TEST_P(PatchConvolution, AgreesWithIndexArithmetic) {
   const Tensor weight = normal_tensor({c.width, c.channels, c.patch.height, c.patch.width}, 2,
                                       1 / std::sqrt(static_cast<double>(K)));
   const Tensor bias = normal_tensor({c.width}, 3);
+  const backend::PackedLinear kernel({view_of(weight), view_of(bias)}, N);
   backend::Context context;
-  backend::PatchConvolution convolution(
-      context, config, backend::PatchKernel({view_of(weight), view_of(bias)}), c.batch, c.image, N + 2);
+  backend::PatchConvolution convolution(context, config, kernel, c.batch, c.image, N + 2);
   Tensor dst({c.batch, N + 2, c.width});  // two rows between the images that nobody may touch
   for (float& value : dst.elements()) value = -77;
-  convolution.run(pixels.data(), dst.data());
+  convolution.run(pixels.data(), kernel, dst.data());
 
   std::vector<float> patches;
   for (std::int64_t b = 0; b < c.batch; ++b) {
