@@ -177,29 +177,6 @@ std::string label_lines(const io::Labels& labels) {
   return text;
 }
 
-/// All files that the model was read from, or might have been.
-std::vector<fs::path> files_read(const ExportCommandOptions& options, const io::CheckpointInfo& info) {
-  std::vector<fs::path> files = info.weight_files;
-  files.emplace_back(options.common.labels);
-  if (is_onnx(info.path)) return files;
-  std::error_code ignored;
-  const fs::path folder = fs::is_directory(info.path, ignored) ? info.path : info.path.parent_path();
-  for (const char* name :
-       {"config.json", "preprocessor_config.json", "processor_config.json", "model.safetensors.index.json"})
-    files.push_back(folder / name);
-  return files;
-}
-
-/// --force replaces what is there, but never what this model is made of.
-void refuse_destroying(const fs::path& written, const std::vector<fs::path>& read) {
-  std::error_code ignored;
-  for (const fs::path& path : read) {
-    if (fs::equivalent(written, path, ignored))
-      misuse(
-          fmt::format("{} is also read: it would be destroyed; write to another folder", written.string()));
-  }
-}
-
 using SideFiles = std::vector<std::pair<fs::path, std::string>>;
 
 SideFiles side_files(const ExportCommandOptions& options, const io::CheckpointInfo& info,
@@ -215,7 +192,7 @@ SideFiles side_files(const ExportCommandOptions& options, const io::CheckpointIn
     if (const auto json = io::to_preprocessor_config(*info.recipe))
       files.emplace_back(folder / "preprocessor_config.json", *json + '\n');
   }
-  const std::vector<fs::path> read = files_read(options, info);
+  const std::vector<fs::path> read = files_read(options.common, info);
   for (const auto& [path, text] : files) {
     refuse_destroying(path, read);
     std::error_code ignored;
@@ -291,8 +268,14 @@ std::string report_json(const exporter::ExportReport& report) {
 }
 
 /// What a user of these options should know beforehand.
-void warn(const CommonOptions& common, const GraphOptions& graph) {
+void warn(const CommonOptions& common, const io::CheckpointInfo& info, const GraphOptions& graph) {
   if (common.quiet) return;
+  if (info.precision == Precision::int8 && graph.weights != WeightStorage::int8) {
+    print_error(
+        "note: the model's 8-bit weights are written as the numbers that they stand for; --weights int8 "
+        "keeps "
+        "a quarter of the size");
+  }
   if (graph.weights == WeightStorage::int8 && graph.ranges.empty()) {
     print_error(
         "note: 8-bit weights are slower than fp32 in ONNX Runtime 1.17 and 1.20, and in 1.32 on processors "
@@ -369,7 +352,7 @@ int run_export(const ExportCommandOptions& options) {
   io::Checkpoint checkpoint = load_model(model_path(options.common), load_options(options.common));
   io::CheckpointInfo& info = checkpoint.info;
   report_model(options.common, info);
-  refuse_destroying(options.output, files_read(options, info));
+  refuse_destroying(options.output, files_read(options.common, info));
 
   exporter::ExportOptions to;
   to.graph = graph_options(options, info);
@@ -384,7 +367,7 @@ int run_export(const ExportCommandOptions& options) {
   to.producer_version = VITRINE_VERSION;
   to.metadata = metadata(options, info, to.graph);
   const SideFiles beside = side_files(options, info, to.graph);
-  warn(options.common, to.graph);
+  warn(options.common, info, to.graph);
 
   const exporter::ExportReport report = export_onnx(info.config, checkpoint.weights, options.output, to);
   for (const auto& [path, text] : beside) write_file_atomically(path, text);

@@ -91,7 +91,7 @@ Json info_json(const io::CheckpointInfo& info) {
             {"config", config_json(info.config)},
             {"parameters", info.parameters},
             {"weights_bytes_fp32", 4 * info.parameters},
-            {"precision", "fp32"},
+            {"precision", to_string(info.precision)},
             {"stored_dtype", info.stored_dtype}};
   json["tensors"] = Json::object();
   for (const TensorSpec& tensor : info.tensors) json["tensors"][tensor.name] = tensor.shape;

@@ -109,7 +109,8 @@ void add_precision_option(CLI::App& command, CommonOptions& options) {
   command
       .add_option_function<std::string>(
           "--precision", [&options](const std::string& name) { options.precision = parse_precision(name); },
-          "arithmetic of the network's products: fp32, bf16 or int8 (default: fp32)")
+          "arithmetic of the network's products: fp32, bf16 or int8 (default: int8 of what vitrine quantize "
+          "wrote, else fp32)")
       ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
 }
 
@@ -192,9 +193,10 @@ ExitCode report_failure(const std::exception& failure) {
 }
 
 void report_precision(const CommonOptions& options, const Model& model) {
-  if (!options.quiet && !model.precision_note().empty())
-    print_error(
-        fmt::format("note: --precision {}: {}", to_string(options.precision), model.precision_note()));
+  if (options.quiet || model.precision_note().empty()) return;
+  const std::string asked =
+      options.precision ? fmt::format("--precision {}", to_string(*options.precision)) : "8-bit weights";
+  print_error(fmt::format("note: {}: {}", asked, model.precision_note()));
 }
 
 void report_model(const CommonOptions& options, const io::CheckpointInfo& info) {

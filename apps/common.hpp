@@ -32,13 +32,13 @@ ExitCode exit_code(ErrorCode code);
 
 /// Options that most subcommands have.
 struct CommonOptions {
-  std::string model;         ///< as given; empty: the model that ships with Vitrine
-  std::string architecture;  ///< --arch
-  std::string image_size;    ///< --image-size, as given
-  std::string patch_size;    ///< --patch-size, as given
-  std::string labels;        ///< --labels
-  int threads = 0;           ///< 0: all cores that the process may use
-  Precision precision = Precision::fp32;
+  std::string model;                   ///< as given; empty: the model that ships with Vitrine
+  std::string architecture;            ///< --arch
+  std::string image_size;              ///< --image-size, as given
+  std::string patch_size;              ///< --patch-size, as given
+  std::string labels;                  ///< --labels
+  int threads = 0;                     ///< 0: all cores that the process may use
+  std::optional<Precision> precision;  ///< --precision; nothing: what the weights are stored for
   bool verbose = false;
   bool quiet = false;
 };
@@ -84,7 +84,8 @@ void print_error(const std::string& message);
 /// Prints what ended the command and gives the code to end with.
 ExitCode report_failure(const std::exception& failure);
 
-/// On stderr: why the products are not in the precision that was asked for, unless with -q.
+/// On stderr: why the products are not in the precision that was asked for or that the weights are stored
+/// for, unless with -q.
 void report_precision(const CommonOptions& options, const Model& model);
 
 /// On stderr: all that was resolved with -v, else only what is unusual about this model, nothing with -q.

@@ -60,6 +60,30 @@ io::Checkpoint load_model(const std::filesystem::path& path, const io::LoadOptio
   return is_onnx(path) ? load_onnx(path, options) : io::load_checkpoint(path, options);
 }
 
+std::vector<std::filesystem::path> files_read(const CommonOptions& options, const io::CheckpointInfo& info) {
+  std::vector<std::filesystem::path> files = info.weight_files;
+  files.emplace_back(options.labels);
+  if (is_onnx(info.path)) return files;
+  std::error_code ignored;
+  const std::filesystem::path folder =
+      std::filesystem::is_directory(info.path, ignored) ? info.path : info.path.parent_path();
+  for (const char* name :
+       {"config.json", "preprocessor_config.json", "processor_config.json", "model.safetensors.index.json"})
+    files.push_back(folder / name);
+  return files;
+}
+
+void refuse_destroying(const std::filesystem::path& written, const std::vector<std::filesystem::path>& read) {
+  std::error_code ignored;
+  for (const std::filesystem::path& path : read) {
+    if (std::filesystem::equivalent(written, path, ignored)) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{} is also read: it would be destroyed; write to another folder", written.string()));
+    }
+  }
+}
+
 io::PreprocessConfig load_recipe(const std::filesystem::path& path, const io::LoadOptions& options) {
   if (!is_onnx(path)) return io::load_preprocess_config(path, options);
   const exporter::OnnxFile file = exporter::read_onnx(path);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
+#include "apps/common.hpp"
 #include "io/checkpoint.hpp"
 
 namespace vit::apps {
@@ -13,6 +15,13 @@ bool is_onnx(const std::filesystem::path& path);
 /// Throws Error as io::load_checkpoint; of an ONNX file also model_unsupported, saying who wrote it if it was
 /// not Vitrine.
 io::Checkpoint load_model(const std::filesystem::path& path, const io::LoadOptions& options = {});
+
+/// All files that the model was read from, or might have been, and --labels.
+std::vector<std::filesystem::path> files_read(const CommonOptions& options, const io::CheckpointInfo& info);
+
+/// --force replaces what is there, but never what the model is made of. Throws Error(invalid_argument) if
+/// `written` is one of the files that were read.
+void refuse_destroying(const std::filesystem::path& written, const std::vector<std::filesystem::path>& read);
 
 /// Only the picture recipe. Throws Error as io::load_preprocess_config.
 io::PreprocessConfig load_recipe(const std::filesystem::path& path, const io::LoadOptions& options = {});

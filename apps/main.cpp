@@ -9,6 +9,7 @@
 #include "apps/cmd_export.hpp"
 #include "apps/cmd_info.hpp"
 #include "apps/cmd_preprocess.hpp"
+#include "apps/cmd_quantize.hpp"
 #include "apps/cmd_run.hpp"
 #include "apps/cmd_verify.hpp"
 #include "apps/common.hpp"
@@ -29,6 +30,7 @@ int main(int argc, char** argv) {
   add_run(app, result);
   add_export(app, result);
   add_convert(app, result);
+  add_quantize(app, result);
   add_info(app, result);
   add_verify(app, result);
   add_bench(app, result);

@@ -104,7 +104,7 @@ void verify_numbers(const std::shared_ptr<const OnnxFile>& file, const ModelConf
   // One model in memory at a time.
   const auto run = [&](const ModelConfig& of, Weights with) {
     try {
-      return run_engine(std::make_shared<const Model>(of, std::move(with)), graph, graph_options, pictures,
+      return run_engine(std::make_shared<const Model>(of, std::move(with), ModelOptions{Precision::fp32}), graph, graph_options, pictures,
                         threads);
     } catch (const Error& e) {
       if (e.code() != ErrorCode::not_finite) throw;

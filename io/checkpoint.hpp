@@ -12,6 +12,7 @@
 #include "io/preprocess.hpp"
 #include "vit/config.hpp"
 #include "vit/error.hpp"
+#include "vit/precision.hpp"
 #include "vit/predict.hpp"
 #include "vit/weights.hpp"
 
@@ -41,7 +42,10 @@ struct CheckpointInfo {
 
   std::vector<TensorSpec> tensors;  ///< of the network, as the files have them (of a model.onnx: none)
   std::vector<std::filesystem::path> weight_files;
-  std::string stored_dtype;            ///< of the weights used: "F32", "F16", or "BF16, F32" for a mix
+  std::string stored_dtype;  ///< of the weights used: "F32", "F16", or "BF16, F32" for a mix
+  /// What the network is computed in unless somebody asks for another: int8 of weights that are stored as
+  /// 8-bit integers (I8), else fp32.
+  Precision precision = Precision::fp32;
   std::vector<std::string> ignored;    ///< tensors in the files that this family never uses
   std::vector<std::string> unmatched;  ///< others outside the network, e.g. a decoder's
   std::vector<ResolvedValue> resolved;
@@ -71,10 +75,10 @@ struct Checkpoint {
 };
 
 /// Loads a folder (config.json with model.safetensors, pytorch_model.bin, the index of either and its shards,
-/// or one weights file of another name), or a weights file with config.json beside it. Without a config.json
-/// the network is the one that options.architecture names, or that the tensors' names and shapes leave no
-/// doubt about. Of the weights nothing is copied but what is compressed, F64, or not laid out in its file as
-/// in the network.
+/// or one weights file of another name), or a weights file with config.json beside it. Weights are F32, F16
+/// or BF16, or what write_checkpoint makes of them in 8 bits. Without a config.json the network is the one
+/// that options.architecture names, or that the tensors' names and shapes leave no doubt about. Of the
+/// weights nothing is copied but what is compressed, F64, or not laid out in its file as in the network.
 ///
 /// Throws Error:
 ///   model_not_found    no such path, no config.json, no weights; says what is there instead

@@ -13,9 +13,11 @@
 #include "io/json.hpp"
 #include "io/model_metadata.hpp"
 #include "io/name_map.hpp"
+#include "io/quantisation.hpp"
 #include "io/safetensors_writer.hpp"
 #include "vit/error.hpp"
 #include "vit/file.hpp"
+#include "vit/quantised.hpp"
 
 namespace vit::io {
 namespace {
@@ -34,6 +36,10 @@ struct Plan {
   std::map<std::string, std::string> texts;  ///< other files
   std::vector<std::string> notes;
 };
+
+std::string scale_name(const std::string& name) {
+  return name + std::string(kScaleEnding);
+}
 
 std::string_view torch_name(DType dtype) {
   return dtype == DType::f32 ? "float32" : dtype == DType::f16 ? "float16" : "bfloat16";
@@ -140,12 +146,13 @@ Plan make_plan(const Checkpoint& checkpoint, const WriteOptions& options) {
 /// Values of one tensor at a time.
 class TensorWriter {
  public:
-  TensorWriter(const fs::path& path, std::vector<TensorSpec> tensors, DType dtype)
-      : path_(path), dtype_(dtype), writer_(path, std::move(tensors), {{"format", "pt"}}, dtype) {}
+  TensorWriter(const fs::path& path, std::vector<TensorSpec> tensors, const SafetensorsMetadata& metadata,
+               const FileDTypes& dtypes)
+      : path_(path), dtypes_(dtypes), writer_(path, std::move(tensors), metadata, dtypes) {}
 
   void write(const std::string& name, const Tensor& values) {
     constexpr float kLargestF16 = 65504;
-    if (dtype_ == DType::f16) {
+    if (dtypes_.most == DType::f16 && !dtypes_.others.contains(name)) {
       const auto values_of = values.elements();
       const auto too_large = std::find_if(values_of.begin(), values_of.end(), [](float x) {
         return std::isfinite(x) && std::fabs(x) > kLargestF16;
@@ -159,11 +166,21 @@ class TensorWriter {
     writer_.write(name, values.elements());
   }
 
+  void write(const std::string& name, const QuantisedMatrix& matrix) {
+    if (!std::all_of(matrix.scales.begin(), matrix.scales.end(), [](float x) { return std::isfinite(x); })) {
+      throw Error(ErrorCode::weights_invalid,
+                  fmt::format("{}: {} holds NaN or infinity, which no 8-bit integer stands for",
+                              path_.string(), name));
+    }
+    writer_.write_levels(name, matrix.levels);
+    writer_.write(scale_name(name), matrix.scales);
+  }
+
   void finish() { writer_.finish(); }
 
  private:
   fs::path path_;
-  DType dtype_;
+  FileDTypes dtypes_;
   SafetensorsWriter writer_;
 };
 
@@ -196,29 +213,92 @@ Tensor mask_token(const Checkpoint& checkpoint, const Shape& shape) {
   return values;
 }
 
-std::int64_t write_weights(const Checkpoint& checkpoint, const Plan& plan, const fs::path& path,
-                           DType dtype) {
-  std::vector<TensorSpec> tensors = file_tensors(plan.names, checkpoint.info.config, plan.choices);
+/// What a file's tensors of the network are made of.
+struct FileContent {
+  std::vector<TensorSpec> tensors;
+  std::vector<std::vector<FilePiece>> pieces;  // of each
+
+  bool quantisable(std::size_t i) const {
+    return std::all_of(pieces[i].begin(), pieces[i].end(),
+                       [](const FilePiece& piece) { return piece.quantisable; });
+  }
+
+  /// Its numbers; what no piece covers is zero.
+  Tensor values(std::size_t i) const {
+    Tensor values(tensors[i].shape);
+    std::fill_n(values.data(), values.size(), 0.0F);
+    for (const FilePiece& piece : pieces[i]) piece.view.copy_to(values.data() + piece.begin);
+    return values;
+  }
+
+  /// As 8-bit integers, each row by itself, as when a network is packed for them.
+  QuantisedMatrix levels(std::size_t i) const {
+    const std::int64_t columns = tensors[i].shape[1];
+    QuantisedMatrix all;
+    all.storage.resize(static_cast<std::size_t>(element_count(tensors[i].shape)));
+    all.scales.resize(static_cast<std::size_t>(tensors[i].shape[0]), 1.0F);
+    for (const FilePiece& piece : pieces[i]) {
+      const QuantisedMatrix rows = quantise(piece.view);
+      std::copy(rows.levels.begin(), rows.levels.end(), all.storage.begin() + piece.begin);
+      std::copy(rows.scales.begin(), rows.scales.end(), all.scales.begin() + piece.begin / columns);
+    }
+    all.levels = all.storage;
+    return all;
+  }
+};
+
+FileContent content_of(const Checkpoint& checkpoint, const Plan& plan, Weights& weights) {
+  const ModelConfig& config = checkpoint.info.config;
+  FileContent content{file_tensors(plan.names, config, plan.choices), {}};
+  content.pieces.resize(content.tensors.size());
+  for (FilePiece& piece : file_pieces(plan.names, config, plan.choices, weights))
+    content.pieces[piece.file_tensor].push_back(std::move(piece));
+  return content;
+}
+
+/// What the integers were rounded from: a name, no path of the machine.
+std::string origin_of(const CheckpointInfo& info) {
+  const fs::path folder = (fs::absolute(model_folder(info.path)) / "").lexically_normal().parent_path();
+  const std::string file = info.weight_files.empty() ? "" : info.weight_files.front().filename().string();
+  return fmt::format("{}/{}{}, {}", folder.filename().string(), file,
+                     info.weight_files.size() > 1 ? ", …" : "", info.stored_dtype);
+}
+
+void write_weights(const Checkpoint& checkpoint, const Plan& plan, const WriteOptions& options,
+                   WriteReport& report) {
   Weights weights = checkpoint.weights;  // views only
-  std::vector<FilePiece> pieces = file_pieces(plan.names, checkpoint.info.config, plan.choices, weights);
-  std::stable_sort(pieces.begin(), pieces.end(),
-                   [](const FilePiece& a, const FilePiece& b) { return a.file_tensor < b.file_tensor; });
-  const std::size_t network = tensors.size();
+  const FileContent content = content_of(checkpoint, plan, weights);
+  std::vector<TensorSpec> tensors = content.tensors;
   const std::vector<const StoredTensor*> unused =
       plan.same_form ? unused_tensors(checkpoint) : std::vector<const StoredTensor*>();
   for (const StoredTensor* tensor : unused)
     tensors.push_back({without_wrapper(checkpoint, tensor->name), tensor->shape});
-
   if (plan.mask_token) tensors.push_back(*plan.mask_token);
 
-  TensorWriter writer(path, tensors, dtype);
-  auto piece = pieces.begin();
-  for (std::size_t i = 0; i < network; ++i) {
-    Tensor values(tensors[i].shape);
-    std::fill_n(values.data(), values.size(), 0.0F);
-    for (; piece != pieces.end() && piece->file_tensor == i; ++piece)
-      piece->view.copy_to(values.data() + piece->begin);
-    writer.write(tensors[i].name, values);
+  FileDTypes dtypes(report.dtype);
+  SafetensorsMetadata metadata{{"format", "pt"}};
+  if (options.matrices == MatrixStorage::int8) {
+    for (std::size_t i = 0; i < content.tensors.size(); ++i) {
+      const auto& [name, shape] = content.tensors[i];
+      if (!content.quantisable(i)) continue;
+      tensors.push_back({scale_name(name), {shape[0]}});
+      dtypes.others[name] = DType::i8;
+      dtypes.others[scale_name(name)] = DType::f32;
+      ++report.rounded;
+    }
+    metadata.emplace(kQuantisedFrom, origin_of(checkpoint.info));
+    metadata.emplace(kQuantisedBy, options.producer);
+  }
+  report.tensors = std::ssize(tensors);
+
+  TensorWriter writer(report.files.front(), std::move(tensors), metadata, dtypes);
+  for (std::size_t i = 0; i < content.tensors.size(); ++i) {
+    const std::string& name = content.tensors[i].name;
+    if (dtypes.others.contains(name)) {
+      writer.write(name, content.levels(i));
+    } else {
+      writer.write(name, content.values(i));
+    }
     if (weights.release_pages) weights.release_pages();
   }
   for (const StoredTensor* tensor : unused) {
@@ -228,7 +308,20 @@ std::int64_t write_weights(const Checkpoint& checkpoint, const Plan& plan, const
   }
   if (plan.mask_token) writer.write(plan.mask_token->name, mask_token(checkpoint, plan.mask_token->shape));
   writer.finish();
-  return std::ssize(tensors);
+}
+
+/// What config.json says of the weights.
+void describe_weights(const CheckpointInfo& info, const WriteOptions& options, DType dtype, Plan& plan) {
+  plan.config[plan.config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = torch_name(dtype);
+  if (is_timm(info) && plan.same_form) plan.config.erase("dtype");  // timm's has no such key
+  plan.config.erase(std::string(kQuantisationKey));
+  if (options.matrices == MatrixStorage::int8) {
+    plan.config[std::string(kQuantisationKey)] = {{std::string(kMethodKey), kOurMethod},
+                                                  {"weights", "int8"},
+                                                  {"scale", fmt::format("NAME{} [out]", kScaleEnding)}};
+  } else if (info.precision == Precision::int8) {
+    plan.notes.emplace_back("the 8-bit weights are written as the numbers that they stand for");
+  }
 }
 
 void refuse_existing(const fs::path& folder, const Plan& plan, const WriteOptions& options) {
@@ -247,10 +340,13 @@ void refuse_existing(const fs::path& folder, const Plan& plan, const WriteOption
 
 WriteReport write_checkpoint(const Checkpoint& checkpoint, const std::filesystem::path& folder,
                              const WriteOptions& options) {
+  if (options.matrices == MatrixStorage::int8 && checkpoint.info.precision == Precision::int8) {
+    throw Error(ErrorCode::model_unsupported,
+                fmt::format("{}: its weights are 8-bit integers already", checkpoint.info.path.string()));
+  }
   Plan plan = make_plan(checkpoint, options);
   const DType dtype = options.dtype.value_or(stored_dtype(checkpoint.info));
-  plan.config[plan.config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = torch_name(dtype);
-  if (is_timm(checkpoint.info) && plan.same_form) plan.config.erase("dtype");  // timm's has no such key
+  describe_weights(checkpoint.info, options, dtype, plan);
   refuse_existing(folder, plan, options);
   std::error_code error;
   fs::create_directories(folder, error);
@@ -261,7 +357,7 @@ WriteReport write_checkpoint(const Checkpoint& checkpoint, const std::filesystem
   WriteReport report{.files = {folder / "model.safetensors", folder / "config.json"},
                      .dtype = dtype,
                      .notes = std::move(plan.notes)};
-  report.tensors = write_weights(checkpoint, plan, folder / "model.safetensors", dtype);
+  write_weights(checkpoint, plan, options, report);
   for (const auto& [name, text] : plan.texts) {
     write_file_atomically(folder / name, text);
     report.files.push_back(folder / name);

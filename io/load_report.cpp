@@ -25,6 +25,7 @@ void LoadReport::throw_if_bad(std::string_view weights_name, std::size_t matched
   add(text, "of another shape", misshaped);
   add(text, "of another type", wrong_dtype);
   if (!wrong_dtype.empty()) text += "; in Python, model.float().save_pretrained(FOLDER) writes F32";
+  add(text, "scales of 8-bit weights that do not fit them", scales);
   add(text, "that config.json leaves no place for", unexpected);
   if (text.empty()) return;
   add(text, "that belong to no part of the network", unmatched);

@@ -12,6 +12,7 @@ struct LoadReport {
   std::vector<std::string> missing;      ///< names
   std::vector<std::string> misshaped;    ///< "NAME (expected [2, 3], found [3, 2])"
   std::vector<std::string> wrong_dtype;  ///< "NAME (expected F32, F16 or BF16, found I64)"
+  std::vector<std::string> scales;       ///< "NAME_scale (missing)"
   std::vector<std::string> unexpected;   ///< names
   std::vector<std::string> unmatched;    ///< names outside the network: no fault alone, a hint beside another
 

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "io/load_report.hpp"
+#include "io/quantisation.hpp"
 #include "vit/error.hpp"
+#include "vit/quantised.hpp"
 
 namespace vit::io {
 namespace {
@@ -157,7 +160,7 @@ class Mapper {
   NameMapping finish() {
     NameMapping mapping;
     for (const auto& [name, entry] : files_.tensors()) {
-      if (!used_.contains(name)) sort_extra(name, mapping);
+      if (!used_.contains(name) && !report_lone_scale(name)) sort_extra(name, mapping);
     }
     report_.unexpected.insert(report_.unexpected.end(), files_.not_in_index().begin(),
                               files_.not_in_index().end());
@@ -170,6 +173,7 @@ class Mapper {
                                 return a.second < b.second;
                               })->first;
     }
+    mapping.quantised = !scales_.empty();
     mapping.tensors = std::move(tensors_);
     mapping.converted = std::move(converted_);
     return mapping;
@@ -214,6 +218,7 @@ class Mapper {
   void take(const TensorSpec& spec, const NameRule& r, const std::vector<const StoredTensor*>& stored,
             WeightView& view) {
     const Shape expected = stored_shape(spec, r, stored.size());
+    const bool quantisable = r.layout == Layout::as_is && is_quantisable(spec.name, spec.shape);
     view.shape = spec.shape;
     for (const StoredTensor* part : stored) {
       if (part == nullptr) {
@@ -221,6 +226,11 @@ class Mapper {
         continue;
       }
       if (!check(*part, r.layout, expected)) continue;
+      if (quantisable && is_levels(*part)) {
+        take_levels(*part, r.cut, view);
+        continue;
+      }
+      if (!check_float(*part)) continue;
       if (r.layout == Layout::image_kernel) {
         converted_.push_back(from_image_kernel(*part));
         const Tensor& kernel = *converted_.back();
@@ -232,6 +242,68 @@ class Mapper {
                             *part->float_dtype, (r.cut.to - r.cut.from) * share,
                             r.layout == Layout::kernel ? expected[1] : 0});
     }
+  }
+
+  static bool is_levels(const StoredTensor& part) { return part.dtype == vit::to_string(DType::i8); }
+
+  /// Of a matrix of 8-bit integers, with the scales beside it.
+  void take_levels(const StoredTensor& part, const Cut& cut, WeightView& view) {
+    const Tensor* scales = find_scales(part);
+    if (scales == nullptr) return;
+    dtypes_.insert(part.dtype);
+    const std::int64_t size = element_count(part.shape) / cut.of;
+    const std::int64_t rows = part.shape.front() / cut.of;
+    view.parts.push_back({part.data.data() + cut.from * size, DType::i8, (cut.to - cut.from) * size, 0,
+                          scales->data() + cut.from * rows});
+  }
+
+  /// Widened, once for all of the network's tensors that lie in one of the file's; nullptr if they do not
+  /// fit.
+  const Tensor* find_scales(const StoredTensor& part) {
+    const std::string name = part.name + std::string(kScaleEnding);
+    const auto [known, is_new] = scales_.try_emplace(name, nullptr);
+    if (!is_new) return known->second;
+    const auto found = files_.tensors().find(name);
+    if (found == files_.tensors().end()) {
+      report_.scales.push_back(fmt::format("{} (missing, and {} is I8)", name, part.name));
+      return nullptr;
+    }
+    const StoredTensor& stored = *found->second.tensor;
+    used_.insert(name);
+    const Shape expected{part.shape.front()};
+    if (!stored.float_dtype || stored.shape != expected) {
+      report_.scales.push_back(fmt::format("{} (expected F32 {}, found {} {})", name, to_string(expected),
+                                           stored.dtype, to_string(stored.shape)));
+      return nullptr;
+    }
+    const WeightView view{expected, {{stored.data.data(), *stored.float_dtype, expected.front()}}};
+    auto scales = std::make_shared<const Tensor>(view.to_tensor());
+    const auto values = scales->elements();
+    const auto bad = std::find_if(values.begin(), values.end(),
+                                  [](float scale) { return !(scale > 0) || !std::isfinite(scale); });
+    if (bad != values.end()) {
+      report_.scales.push_back(
+          fmt::format("{} (its number {} is {}, expected one above 0)", name, bad - values.begin(), *bad));
+      return nullptr;
+    }
+    known->second = scales.get();
+    converted_.push_back(std::move(scales));
+    return known->second;
+  }
+
+  /// Whether a tensor that nothing uses is named as the scales of one that has no use for them.
+  bool report_lone_scale(const std::string& name) {
+    if (!name.ends_with(kScaleEnding)) return false;
+    const std::string of = name.substr(0, name.size() - kScaleEnding.size());
+    const auto tensor = files_.tensors().find(of);
+    if (tensor != files_.tensors().end() && used_.contains(of)) {
+      report_.scales.push_back(
+          fmt::format("{} ({} is {} and needs none)", name, of, tensor->second.tensor->dtype));
+      return true;
+    }
+    if (std::find(report_.missing.begin(), report_.missing.end(), of) == report_.missing.end()) return false;
+    report_.scales.push_back(fmt::format("{} (there is no {})", name, of));
+    return true;
   }
 
   void add_zeros(std::int64_t size, WeightView& view) {
@@ -249,6 +321,10 @@ class Mapper {
                                               to_string(part.shape)));
       return false;
     }
+    return true;
+  }
+
+  bool check_float(const StoredTensor& part) {
     if (!part.float_dtype) {
       add_once(report_.wrong_dtype,
                fmt::format("{} (expected F32, F16 or BF16, found {})", part.name, part.dtype));
@@ -347,7 +423,8 @@ class Mapper {
   std::set<std::string> dtypes_;
   std::vector<TensorSpec> tensors_;
   std::vector<std::shared_ptr<const Tensor>> converted_;
-  std::map<std::string, std::map<Choice, int>> votes_;  // rule -> how its tensors were spelled
+  std::map<std::string, const Tensor*, std::less<>> scales_;  // by their names; null: they do not fit
+  std::map<std::string, std::map<Choice, int>> votes_;        // rule -> how its tensors were spelled
 };
 
 }  // namespace
@@ -404,7 +481,8 @@ std::vector<FilePiece> file_pieces(const NameTable& names, const ModelConfig& co
       if (part.empty()) continue;
       const std::size_t at = index.at(part);
       const std::int64_t begin = element_count(tensors[at].shape) / rule->cut.of * rule->cut.from;
-      pieces.push_back({at, begin, count == 1 ? view : view.rows(i * rows, rows)});
+      pieces.push_back(
+          {at, begin, count == 1 ? view : view.rows(i * rows, rows), is_quantisable(spec.name, spec.shape)});
     }
   });
   return pieces;

@@ -85,9 +85,11 @@ struct NameMapping {
   std::vector<TensorSpec> tensors;                       ///< of the network, as the file has them
   std::vector<std::shared_ptr<const Tensor>> converted;  ///< what the views point to that is not the file's
   std::string stored_dtype;                              ///< "F32", or "BF16, F32" for a mix
+  bool quantised = false;                                ///< some are 8-bit integers
 };
 
-/// Points the weights at the files' tensors. The config says what must be there. Throws
+/// Points the weights at the files' tensors. The config says what must be there. Matrices of the blocks may
+/// be 8-bit integers with scales beside them (io/quantisation.hpp), finite and above 0. Throws
 /// Error(weights_invalid) that names everything that does not fit, at once: missing, mis-shaped, wrongly
 /// typed and unexpected tensors, called as in the file.
 NameMapping map_weights(const WeightFiles& files, const NameTable& names, const ModelConfig& config,
@@ -103,6 +105,7 @@ struct FilePiece {
   std::size_t file_tensor = 0;  ///< index into file_tensors(names, config, choices)
   std::int64_t begin = 0;       ///< element of that tensor
   WeightView view;
+  bool quantisable = false;  ///< see is_quantisable()
 };
 
 /// All numbers of a network; what no piece covers is zero. Throws Error(internal) for layouts other than

@@ -47,18 +47,31 @@ void check(const std::vector<TensorSpec>& tensors) {
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& target, std::vector<TensorSpec> tensors,
-                                     const SafetensorsMetadata& metadata, DType dtype)
-    : file_(target), metadata_(metadata), dtype_(dtype) {
+                                     const SafetensorsMetadata& metadata, const FileDTypes& dtypes)
+    : file_(target), metadata_(metadata) {
   check(tensors);
-  std::uint64_t begin = 0;
+  if (!dtypes.others.empty() && !tensors.empty() && grows(tensors.back().shape))
+    misuse(tensors.back().name, "a tensor grows only where all have one dtype");
   for (TensorSpec& tensor : tensors) {
-    const std::uint64_t size =
-        grows(tensor.shape) ? 0 : static_cast<std::uint64_t>(element_count(tensor.shape));
-    regions_.push_back({std::move(tensor), begin, 0});
-    begin += size * size_of(dtype_);
+    const auto other = dtypes.others.find(tensor.name);
+    const DType dtype = other == dtypes.others.end() ? dtypes.most : other->second;
+    regions_.push_back({std::move(tensor), dtype, 0, 0});
   }
+  lay_out();
   const std::uint64_t reserved = header(true).size();
   data_offset_ = kLengthBytes + (reserved + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Large elements first, so that all are aligned without gaps.
+void SafetensorsWriter::lay_out() {
+  std::uint64_t begin = 0;
+  for (const std::int64_t element : {4, 2, 1}) {
+    for (Region& r : regions_) {
+      if (size_of(r.dtype) != element) continue;
+      r.begin = begin;
+      if (!grows(r.spec.shape)) begin += static_cast<std::uint64_t>(element_count(r.spec.shape) * element);
+    }
+  }
 }
 
 SafetensorsWriter::Region& SafetensorsWriter::region(std::string_view name) {
@@ -68,20 +81,28 @@ SafetensorsWriter::Region& SafetensorsWriter::region(std::string_view name) {
   return *at;
 }
 
+void SafetensorsWriter::append(Region& to, std::span<const std::byte> bytes) {
+  const auto size = static_cast<std::uint64_t>(size_of(to.dtype));
+  const std::uint64_t count = to.written + bytes.size() / size;
+  if (!grows(to.spec.shape) && count > static_cast<std::uint64_t>(element_count(to.spec.shape))) {
+    misuse(to.spec.name,
+           fmt::format("{} values are more than the shape {} has", count, to_string(to.spec.shape)));
+  }
+  file_.write_at(data_offset_ + to.begin + to.written * size, bytes);
+  to.written = count;
+}
+
 void SafetensorsWriter::write(std::string_view name, std::span<const float> values) {
   Region& to = region(name);
-  if (!grows(to.spec.shape) &&
-      to.written + values.size() > static_cast<std::uint64_t>(element_count(to.spec.shape))) {
-    misuse(name, fmt::format("{} values are more than the shape {} has", to.written + values.size(),
-                             to_string(to.spec.shape)));
-  }
-  const std::uint64_t at = data_offset_ + to.begin + to.written * size_of(dtype_);
-  if (dtype_ == DType::f32) {
-    file_.write_at(at, std::as_bytes(values));
-  } else {
-    file_.write_at(at, to_bytes(values, dtype_));
-  }
-  to.written += values.size();
+  if (to.dtype == DType::i8) misuse(name, "its values are integers");
+  if (to.dtype == DType::f32) return append(to, std::as_bytes(values));
+  append(to, to_bytes(values, to.dtype));
+}
+
+void SafetensorsWriter::write_levels(std::string_view name, std::span<const std::int8_t> levels) {
+  Region& to = region(name);
+  if (to.dtype != DType::i8) misuse(name, fmt::format("its values are {}, no integers", to_string(to.dtype)));
+  append(to, std::as_bytes(levels));
 }
 
 /// `widest`: as long as it can become, whatever the growing tensor's number of rows.
@@ -90,15 +111,15 @@ std::string SafetensorsWriter::header(bool widest) const {
   if (!metadata_.empty()) root["__metadata__"] = metadata_;
   for (const Region& r : regions_) {
     Shape shape = r.spec.shape;
-    std::uint64_t end = r.begin + r.written * size_of(dtype_);
+    std::uint64_t end = r.begin + r.written * size_of(r.dtype);
     if (grows(shape)) {
       const auto rows = static_cast<std::int64_t>(r.written) / std::max<std::int64_t>(row_size(shape), 1);
       shape.front() = widest ? std::numeric_limits<std::int64_t>::max() : rows;
       if (widest) end = std::numeric_limits<std::uint64_t>::max();
     } else {
-      end = r.begin + static_cast<std::uint64_t>(element_count(shape)) * size_of(dtype_);
+      end = r.begin + static_cast<std::uint64_t>(element_count(shape)) * size_of(r.dtype);
     }
-    root[r.spec.name] = {{"dtype", to_string(dtype_)}, {"shape", shape}, {"data_offsets", {r.begin, end}}};
+    root[r.spec.name] = {{"dtype", to_string(r.dtype)}, {"shape", shape}, {"data_offsets", {r.begin, end}}};
   }
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

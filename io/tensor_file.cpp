@@ -8,6 +8,7 @@
 
 #include "io/foreign_format.hpp"
 #include "io/npz_file.hpp"
+#include "io/quantisation.hpp"
 #include "io/quote_name.hpp"
 #include "io/safetensors.hpp"
 #include "io/strided_tensor.hpp"
@@ -25,8 +26,20 @@ bool looks_like_safetensors(std::span<const std::byte> file) {
   return length <= file.size() - sizeof length && file[sizeof length] == std::byte{'{'};
 }
 
+/// Where 8-bit weights come from.
+std::vector<FileNote> quantisation_notes(const std::map<std::string, std::string>& metadata) {
+  std::vector<FileNote> notes;
+  for (const auto& [key, note] :
+       {std::pair(kQuantisedFrom, "quantised from"), std::pair(kQuantisedBy, "quantised by")}) {
+    if (const auto value = metadata.find(std::string(key)); value != metadata.end())
+      notes.push_back({note, quote_name(value->second)});
+  }
+  return notes;
+}
+
 TensorFileContent read_safetensors(std::span<const std::byte> file, std::string_view name) {
-  TensorFileContent content{parse_safetensors(file, name, ErrorCode::weights_invalid).tensors, {}, {}};
+  SafetensorsContent parsed = parse_safetensors(file, name, ErrorCode::weights_invalid);
+  TensorFileContent content{std::move(parsed.tensors), quantisation_notes(parsed.metadata), {}};
   OwnedBytes memory(file.size(), name);
   for (StoredTensor& tensor : content.tensors) {
     if (tensor.dtype != "F64" || element_count(tensor.shape) == 0) continue;

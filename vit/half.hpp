@@ -14,7 +14,7 @@ namespace vit {
 std::uint16_t to_f16(float value);
 std::uint16_t to_bf16(float value);
 
-/// The bytes of `values` in a dtype, little-endian.
+/// The bytes of `values` in a dtype of floating-point numbers, little-endian.
 std::vector<std::byte> to_bytes(std::span<const float> values, DType dtype);
 
 }  // namespace vit

@@ -16,6 +16,7 @@
 #include "vit/packed_model.hpp"
 #include "vit/parallel.hpp"
 #include "vit/precision_check.hpp"
+#include "vit/quantised.hpp"
 
 namespace vit {
 namespace {
@@ -110,35 +111,53 @@ backend::PackedLinear pack_qkv(const ModelConfig& config, const BlockWeights& bl
   return {LinearWeights{block.qkv.weight, view}, packing, query_scale(config)};
 }
 
+/// Columns of a matrix, copied out of it.
+struct Columns {
+  WeightView view;
+  std::vector<std::byte> data;
+};
+
+/// `matrix` [view.shape] of one part: its columns [first, first + count).
+Columns columns_of(const WeightView& matrix, std::int64_t first, std::int64_t count) {
+  const WeightPart& part = matrix.parts.front();
+  const std::int64_t rows = matrix.shape[0];
+  const std::int64_t size = size_of(part.dtype);
+  Columns columns;
+  columns.data.resize(static_cast<std::size_t>(rows * count * size));
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::copy_n(part.data + (row * matrix.shape[1] + first) * size, count * size,
+                columns.data.data() + row * count * size);
+  columns.view = {{rows, count}, {{columns.data.data(), part.dtype, rows * count, 0, part.row_scales}}};
+  return columns;
+}
+
 /// What projects attention's context and what projects the MLP's inner state.
 struct OutProjections {
   LinearWeights proj;
   LinearWeights fc2;
-  std::vector<Tensor> storage;  // behind them, where they are halves of one matrix
+  Columns halves[2];        // behind them, where they are halves of one matrix
+  QuantisedMatrix rounded;  // behind the halves' scales, which both have in common
 };
 
-/// The columns [first, first + count) of a matrix.
-Tensor columns_of(const Tensor& matrix, std::int64_t first, std::int64_t count) {
-  const std::int64_t rows = matrix.shape()[0];
-  const std::int64_t width = matrix.shape()[1];
-  Tensor columns({rows, count});
-  for (std::int64_t row = 0; row < rows; ++row)
-    std::copy_n(matrix.data() + row * width + first, count, columns.data() + row * count);
-  return columns;
-}
-
-OutProjections out_projections(const ModelConfig& config, const BlockWeights& block) {
-  if (config.block != BlockForm::parallel_fused) return {block.proj, block.fc2, {}};
-  const Tensor both = block.out_proj.weight.to_tensor();
-  OutProjections result;
-  result.storage.push_back(columns_of(both, 0, config.hidden_size));
-  result.storage.push_back(columns_of(both, config.hidden_size, config.mlp_size));
-  const auto view = [](const Tensor& tensor) {
-    return WeightView{tensor.shape(),
-                      {{reinterpret_cast<const std::byte*>(tensor.data()), DType::f32, tensor.size()}}};
-  };
-  result.proj = {view(result.storage[0]), block.out_proj.bias};  // the bias of the sum, once
-  result.fc2 = {view(result.storage[1]), {}};
+OutProjections out_projections(const ModelConfig& config, const BlockWeights& block, Precision precision) {
+  OutProjections result{block.proj, block.fc2, {}, {}};
+  if (config.block != BlockForm::parallel_fused) return result;
+  const WeightView& both = block.out_proj.weight;
+  Tensor plain;
+  WeightPart part{nullptr, DType::f32, both.size()};
+  if (precision == Precision::int8) {
+    result.rounded = quantise(both);
+    part = {reinterpret_cast<const std::byte*>(result.rounded.levels.data()), DType::i8, both.size(), 0,
+            result.rounded.scales.data()};
+  } else {
+    plain = both.to_tensor();
+    part.data = reinterpret_cast<const std::byte*>(plain.data());
+  }
+  const WeightView matrix{both.shape, {part}};
+  result.halves[0] = columns_of(matrix, 0, config.hidden_size);
+  result.halves[1] = columns_of(matrix, config.hidden_size, config.mlp_size);
+  result.proj = {result.halves[0].view, block.out_proj.bias};  // the bias of the sum, once
+  result.fc2 = {result.halves[1].view, {}};
   return result;
 }
 
@@ -146,7 +165,7 @@ PackedBlock pack_block(const ModelConfig& config, const BlockWeights& block,
                        const WeightView& shared_positions, const backend::Packing& packing) {
   using backend::NormParameters;
   using backend::PackedLinear;
-  const OutProjections out = out_projections(config, block);
+  const OutProjections out = out_projections(config, block, packing.precision);
   // A parallel block has one layer scale for its sum.
   const WeightView& layer_scale2 = config.is_parallel() ? block.layer_scale1 : block.layer_scale2;
   const bool gated = config.mlp == Mlp::gated;
@@ -268,9 +287,10 @@ Precision patch_precision(Precision precision) {
 }  // namespace
 
 Model::Model(const ModelConfig& config, Weights weights, const ModelOptions& options)
-    : config_(config), precision_(options.precision) {
+    : config_(config), precision_(Precision::fp32) {
   config_.validate();
   check_weights(config_, weights);
+  precision_ = options.precision ? *options.precision : stored_precision(config_, weights);
   const int threads = options.threads > 0 ? options.threads : backend::available_threads();
   const backend::ThreadScope one(1);  // whatever is large is packed by several threads of one core each
   const std::int64_t rows = config_.num_tokens(config_.image_size);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "vit/config.hpp"
@@ -11,8 +12,10 @@
 namespace vit {
 
 struct ModelOptions {
-  Precision precision = Precision::fp32;  ///< of the encoder's products; fp32 where this processor lacks it
-  int threads = 0;                        ///< that pack the weights; 0: all cores that the process may use
+  /// Of the encoder's products; fp32 where this processor lacks it. Nothing: int8 of weights that are stored
+  /// as 8-bit integers, else fp32.
+  std::optional<Precision> precision = {};
+  int threads = 0;  ///< that pack the weights; 0: all cores that the process may use
 };
 
 /// Shareable between threads; each thread runs it through a Session of its own.
@@ -28,7 +31,8 @@ class Model {
 
   const ModelConfig& config() const { return config_; }
 
-  /// What the products are computed in: what was asked for, or fp32 where precision_note() says why not.
+  /// What the products are computed in: what was asked for (or the default), or fp32 where precision_note()
+  /// says why not.
   Precision precision() const { return precision_; }
   const std::string& precision_note() const { return precision_note_; }
 

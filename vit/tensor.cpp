@@ -50,6 +50,8 @@ std::string_view to_string(DType dtype) {
       return "F16";
     case DType::bf16:
       return "BF16";
+    case DType::i8:
+      return "I8";
   }
   return "?";
 }

@@ -15,15 +15,16 @@
 
 namespace vit {
 
-/// Storage type of the elements of a tensor in a file. Vitrine computes in f32.
-enum class DType { f32, f16, bf16 };
+/// Storage type of the elements of a tensor in a file. i8: integers that mean something only with the scale
+/// of their row.
+enum class DType { f32, f16, bf16, i8 };
 
 /// Bytes of one element.
 constexpr std::int64_t size_of(DType dtype) {
-  return dtype == DType::f32 ? 4 : 2;
+  return dtype == DType::f32 ? 4 : dtype == DType::i8 ? 1 : 2;
 }
 
-/// "F32", "F16", "BF16": the names safetensors uses.
+/// "F32", "F16", "BF16", "I8": the names safetensors uses.
 std::string_view to_string(DType dtype);
 
 /// Dimensions, outermost first; empty for a scalar. Signed, so that differences are safe.

@@ -49,7 +49,17 @@ void widen_all(const std::byte* src, std::int64_t size, float* dst) {
   }
 }
 
-void copy_straight(const WeightPart& part, float* dst) {
+/// Rows of integers times the scale of each.
+void scale_levels(const WeightPart& part, std::int64_t row_size, float* dst) {
+  const auto* levels = reinterpret_cast<const std::int8_t*>(part.data);
+  for (std::int64_t row = 0; row < part.size / row_size; ++row) {
+    const float scale = part.row_scales[row];
+    for (std::int64_t i = 0; i < row_size; ++i)
+      dst[row * row_size + i] = static_cast<float>(levels[row * row_size + i]) * scale;
+  }
+}
+
+void copy_straight(const WeightPart& part, std::int64_t row_size, float* dst) {
   switch (part.dtype) {
     case DType::f32:
       std::memcpy(dst, part.data, static_cast<std::size_t>(part.size) * sizeof(float));
@@ -59,6 +69,9 @@ void copy_straight(const WeightPart& part, float* dst) {
       return;
     case DType::bf16:
       widen_all<widen_bf16>(part.data, part.size, dst);
+      return;
+    case DType::i8:
+      scale_levels(part, row_size, dst);
       return;
   }
 }
@@ -77,10 +90,10 @@ void transpose(const float* src, std::int64_t rows, std::int64_t columns, float*
   }
 }
 
-void copy_part(const WeightPart& part, float* dst) {
-  if (part.transposed_rows == 0) return copy_straight(part, dst);
+void copy_part(const WeightPart& part, std::int64_t row_size, float* dst) {
+  if (part.transposed_rows == 0) return copy_straight(part, row_size, dst);
   Tensor stored({part.size});
-  copy_straight(part, stored.data());
+  copy_straight(part, row_size, stored.data());
   transpose(stored.data(), part.transposed_rows, part.size / part.transposed_rows, dst);
 }
 
@@ -116,15 +129,25 @@ void fill_random(float* dst, std::int64_t size, std::uint64_t state, float mean)
 
 }  // namespace
 
+std::int64_t WeightView::row_size() const {
+  return element_count(std::span(shape).subspan(shape.empty() ? 0 : 1));
+}
+
 void WeightView::copy_to(float* dst) const {
   std::int64_t done = 0;
-  for (const WeightPart& part : parts) done += part.size;
+  for (const WeightPart& part : parts) {
+    done += part.size;
+    const bool whole_rows = part.row_scales != nullptr && part.transposed_rows == 0 &&
+                            part.size % std::max<std::int64_t>(row_size(), 1) == 0;
+    if (part.dtype == DType::i8 && !whole_rows)
+      throw Error(ErrorCode::internal, "8-bit weights without the scales of their rows");
+  }
   if (done != size()) {
     throw Error(ErrorCode::internal,
                 fmt::format("a weight of shape {} has {} elements in its parts", to_string(shape), done));
   }
   for (const WeightPart& part : parts) {
-    if (part.size > 0) copy_part(part, dst);
+    if (part.size > 0) copy_part(part, row_size(), dst);
     dst += part.size;
   }
 }
@@ -140,9 +163,8 @@ WeightView WeightView::rows(std::int64_t begin, std::int64_t count) const {
     throw Error(ErrorCode::internal,
                 fmt::format("rows {} to {} of a weight of shape {}", begin, begin + count, to_string(shape)));
   }
-  const std::int64_t row_size = shape.front() == 0 ? 0 : size() / shape.front();
-  std::int64_t skip = begin * row_size;
-  std::int64_t left = count * row_size;
+  std::int64_t skip = begin * row_size();
+  std::int64_t left = count * row_size();
   WeightView result{shape, {}};
   result.shape.front() = count;
   for (const WeightPart& part : parts) {
@@ -153,8 +175,9 @@ WeightView WeightView::rows(std::int64_t begin, std::int64_t count) const {
     if (taken == 0) continue;
     if (part.transposed_rows != 0 && taken != part.size)
       throw Error(ErrorCode::internal, "rows of a transposed weight cannot be taken apart");
+    const float* const scales = part.row_scales == nullptr ? nullptr : part.row_scales + first / row_size();
     result.parts.push_back(
-        {part.data + first * size_of(part.dtype), part.dtype, taken, part.transposed_rows});
+        {part.data + first * size_of(part.dtype), part.dtype, taken, part.transposed_rows, scales});
   }
   return result;
 }

@@ -21,6 +21,8 @@ struct WeightPart {
   std::int64_t size = 0;  ///< elements
   /// Not 0: the file holds the transpose, [size / rows, rows], of a matrix of so many rows.
   std::int64_t transposed_rows = 0;
+  /// Of i8, never transposed: what the integers of each of its rows are multiplied by.
+  const float* row_scales = nullptr;
 };
 
 /// A tensor in its storage: one or more parts, one after the other along the first axis (q, k and v of
@@ -31,7 +33,9 @@ struct WeightView {
 
   bool empty() const { return parts.empty(); }
   std::int64_t size() const { return element_count(shape); }
-  /// Widens to f32. `dst` has room for size() elements.
+  /// Elements of a row: of what one index of the first axis holds.
+  std::int64_t row_size() const;
+  /// Widens to f32; of i8, the numbers that the integers stand for. `dst` has room for size() elements.
   void copy_to(float* dst) const;
   /// The same as a fresh tensor.
   Tensor to_tensor() const;

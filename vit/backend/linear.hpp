@@ -33,7 +33,8 @@ struct Packing {
 class PackedLinear {
  public:
   /// `out_scale`, if not empty, multiplies every output: W and b are scaled before packing (layer scale, 1/√d
-  /// of the queries). For int8 the weights of each output are rounded to 255 levels of a common scale.
+  /// of the queries). For int8 the weights of each output are 255 levels of a common scale: stored ones, or W
+  /// rounded before it is scaled.
   PackedLinear(const LinearWeights& weights, const Packing& packing, std::span<const float> out_scale = {});
   ~PackedLinear();
   PackedLinear(PackedLinear&&) noexcept;

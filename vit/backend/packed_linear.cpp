@@ -1,8 +1,9 @@
 #include "vit/backend/packed_linear.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <vector>
+#include <numeric>
+
+#include "vit/quantised.hpp"
 
 namespace vit::backend {
 namespace {
@@ -57,28 +58,31 @@ dnnl::memory packed(const void* plain, dnnl::memory::data_type type, std::int64_
   return to;
 }
 
-/// The weights of each output rounded to −127 … 127 times its scale.
-std::vector<std::int8_t> quantise(const float* plain, std::int64_t in, std::int64_t out,
-                                  PackedLinear::Impl& impl) {
+/// Takes over the scales, times `out_scale` if that is not empty, and what follows from them. The integers
+/// stay what they are, whatever the factors: those of a file need not be rounded again.
+void take_scales(const QuantisedMatrix& matrix, std::int64_t in, std::span<const float> out_scale,
+                 PackedLinear::Impl& impl) {
+  const auto out = std::ssize(matrix.scales);
   impl.scales = dnnl::memory(dense({out}), engine());
   impl.zero_sums = Tensor({out});
   auto* const scales = static_cast<float*>(impl.scales.get_data_handle());
-  std::vector<std::int8_t> levels(static_cast<std::size_t>(in * out));
   for (std::int64_t o = 0; o < out; ++o) {
-    const float* const row = plain + o * in;
-    float largest = 0;
-    for (std::int64_t i = 0; i < in; ++i) largest = std::max(largest, std::abs(row[i]));
-    const float scale = largest > 0 ? largest / 127 : 1;
-    std::int64_t sum = 0;
-    for (std::int64_t i = 0; i < in; ++i) {
-      const auto level = static_cast<std::int8_t>(std::lrint(row[i] / scale));
-      levels[static_cast<std::size_t>(o * in + i)] = level;
-      sum += level;
-    }
-    scales[o] = scale;
-    impl.zero_sums.data()[o] = static_cast<float>(sum) * scale;
+    const auto i = static_cast<std::size_t>(o);
+    const std::int8_t* const row = matrix.levels.data() + o * in;
+    const std::int64_t sum = std::accumulate(row, row + in, std::int64_t{0});
+    scales[o] = out_scale.empty() ? matrix.scales[i] : matrix.scales[i] * out_scale[i];
+    impl.zero_sums.data()[o] = static_cast<float>(sum) * scales[o];
   }
-  return levels;
+}
+
+/// Zeros where there is none.
+Tensor scaled_bias(const WeightView& bias, std::int64_t out, std::span<const float> out_scale) {
+  Tensor values({out});
+  std::fill_n(values.data(), out, 0.0F);
+  if (bias.empty()) return values;
+  bias.copy_to(values.data());
+  if (!out_scale.empty()) scale_rows(values, 1, out_scale);
+  return values;
 }
 
 }  // namespace
@@ -119,6 +123,15 @@ PackedLinear::PackedLinear(const LinearWeights& weights, const Packing& packing,
     impl_->has_bias = !weights.bias.empty();
     const ValueType dst = precision_ == Precision::bf16 ? ValueType::bf16 : ValueType::f32;
     const auto pd = describe_matmul(packing.rows, {in_, out_, precision_, impl_->has_bias}, {}, {}, dst);
+    Tensor bias = scaled_bias(weights.bias, out_, out_scale);
+    if (precision_ == Precision::int8) {
+      const QuantisedMatrix matrix = quantise(weights.weight);
+      take_scales(matrix, in_, out_scale, *impl_);
+      impl_->weights = packed(matrix.levels.data(), dnnl::memory::data_type::s8, in_, out_, pd.weights_desc(),
+                              packing.pool);
+      impl_->row_bias = std::move(bias);
+      return;
+    }
     const float* plain = out_scale.empty() ? in_place(weights.weight) : nullptr;
     Tensor copy;
     if (plain == nullptr) {
@@ -126,20 +139,6 @@ PackedLinear::PackedLinear(const LinearWeights& weights, const Packing& packing,
       weights.weight.copy_to(copy.data());
       if (!out_scale.empty()) scale_rows(copy, in_, out_scale);
       plain = copy.data();
-    }
-    Tensor bias({out_});
-    if (impl_->has_bias) {
-      weights.bias.copy_to(bias.data());
-      if (!out_scale.empty()) scale_rows(bias, 1, out_scale);
-    } else {
-      std::fill_n(bias.data(), out_, 0.0F);
-    }
-    if (precision_ == Precision::int8) {
-      const std::vector<std::int8_t> levels = quantise(plain, in_, out_, *impl_);
-      impl_->weights =
-          packed(levels.data(), dnnl::memory::data_type::s8, in_, out_, pd.weights_desc(), packing.pool);
-      impl_->row_bias = std::move(bias);
-      return;
     }
     impl_->weights = packed(plain, dnnl::memory::data_type::f32, in_, out_, pd.weights_desc(), packing.pool);
     if (impl_->has_bias) {
