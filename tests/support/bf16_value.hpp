@@ -11,8 +11,8 @@ inline float bf16_value(std::uint16_t bits) {
   return std::bit_cast<float>(std::uint32_t{bits} << 16U);
 }
 
-/// The nearer of the two neighbours of a number that is no NaN; of equally near ones the even one. Infinity is
-/// the neighbour of the largest.
+/// The nearer of the two neighbours of a number that is no NaN; of equally near ones the even one. Infinity
+/// is the neighbour of the largest.
 inline std::uint16_t rounded_to_bf16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const auto down = static_cast<std::uint16_t>(bits >> 16U);
