@@ -12,7 +12,7 @@ void limit_busy_waiting(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (failed || setenv("GOMP_SPINCOUNT", "1000", 1) != 0) return;
+  if (failed || setenv("GOMP_SPINCOUNT", "5000", 1) != 0) return;
   execv(self.c_str(), argv);  // returns only if it fails; then the default has to do
 }
 

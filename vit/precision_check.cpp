@@ -70,7 +70,7 @@ double attention_error(const ModelConfig& config) {
   return relative_error(attended(config, qkv, ValueType::bf16), attended(config, qkv, ValueType::f32));
 }
 
-/// What rounding alone makes of a product: bf16 rounds operands and results by 2⁻⁹ at most; 8 bits of a range
+/// What rounding alone makes of a product: bf16 rounds operands and results by 2⁻⁸ at most; 8 bits of a range
 /// of 2·3 σ are off by half a level of 255 each, weights a little more. Errors are independent, so that they
 /// are as large in the sums as in the operands. Four times that is a fault.
 double largest_error(Precision precision) {

@@ -1,5 +1,6 @@
 #include "vit/backend/row_kernels.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -238,7 +239,7 @@ VITRINE_INLINE float fold(std::int64_t size, float identity, Value value, Join j
 }
 
 constexpr auto kSum = [](auto a, auto b) VITRINE_LAMBDA { return a + b; };
-constexpr auto kMinimum = [](auto a, auto b) VITRINE_LAMBDA { return b < a ? b : a; };
+constexpr auto kMinimumOrNaN = [](auto a, auto b) VITRINE_LAMBDA { return (b < a) | (b != b) ? b : a; };
 constexpr auto kMaximum = [](auto a, auto b) VITRINE_LAMBDA { return b > a ? b : a; };
 
 /// The elements as they are.
@@ -265,12 +266,19 @@ VITRINE_INLINE void scale(const float* x, std::int64_t size, float factor, To* y
   transform(size, scaled, y);
 }
 
+/// Of rows with levels of their own; a smaller one's inverse would be infinite, and its numbers become zeros.
+constexpr float kSmallestRange = 0x1p-100F;
+
 template <class From>
 VITRINE_INLINE RowScale quantise(const From* x, std::int64_t size, std::uint8_t* q) {
-  const float low = fold(size, 0, elements(x), kMinimum);
+  const float low = fold(size, 0, elements(x), kMinimumOrNaN);
   const float high = fold(size, 0, elements(x), kMaximum);
   const float range = high - low;
-  const float scale = range > 0 ? range / 255 : 1;
+  if (!std::isfinite(range)) {  // what is no number must not become one
+    std::fill_n(q, size, std::uint8_t{0});
+    return {std::numeric_limits<float>::quiet_NaN(), 0};
+  }
+  const float scale = range > kSmallestRange ? range / 255 : 1;
   const float inverse = 1 / scale;
   const float zero = nearest(-low * inverse);
   const auto level = [x, inverse, zero](auto width, std::int64_t i) VITRINE_LAMBDA {
@@ -379,16 +387,41 @@ VITRINE_ROW_KERNELS(Avx512, bf16_t, VITRINE_AVX512);
 VITRINE_ROW_KERNELS(Avx512Bf16, HardwareBf16, VITRINE_AVX512);
 #endif
 
+#ifdef VITRINE_DISPATCH
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq");
+}
+
+bool has_avx512_bf16() {
+  return has_avx512() && __builtin_cpu_supports("avx512bf16");
+}
+#endif
+
 }  // namespace
 
 const RowKernels& row_kernels() {
 #ifdef VITRINE_DISPATCH
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq"))
-    return __builtin_cpu_supports("avx512bf16") ? Avx512Bf16::kernels : Avx512::kernels;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Avx2::kernels;
+  if (has_avx512_bf16()) return Avx512Bf16::kernels;
+  if (has_avx512()) return Avx512::kernels;
+  if (has_avx2()) return Avx2::kernels;
 #endif
   return Portable::kernels;
+}
+
+std::vector<RowKernelVariant> all_row_kernels() {
+  std::vector<RowKernelVariant> all;
+#ifdef VITRINE_DISPATCH
+  if (has_avx512_bf16()) all.push_back({"avx512_bf16", Avx512Bf16::kernels});
+  if (has_avx512()) all.push_back({"avx512", Avx512::kernels});
+  if (has_avx2()) all.push_back({"avx2", Avx2::kernels});
+#endif
+  all.push_back({"portable", Portable::kernels});
+  return all;
 }
 
 }  // namespace vit::backend

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "vit/values.hpp"
 
@@ -35,11 +36,12 @@ struct RowKernels {
   void (*scale)(const float* x, std::int64_t size, float factor, float* y);
   void (*scale_bf16)(const float* x, std::int64_t size, float factor, bf16_t* y);
 
-  /// Rounds to 256 levels between the smallest and the largest number of the row and zero, which is exact.
+  /// Rounds to 256 levels between the smallest and the largest number of the row and zero, which is exact. A
+  /// row that is not finite has NaN for its scale.
   RowScale (*quantise)(const float* x, std::int64_t size, std::uint8_t* q);
   RowScale (*quantise_bf16)(const bf16_t* x, std::int64_t size, std::uint8_t* q);
 
-  /// The layer norm of the row, in place: γ (x − mean(x)) / √(var(x) + ε) + β, from x to y.
+  /// y = γ (x − mean(x)) / √(var(x) + ε) + β. x and y may be the same.
   void (*layer_norm)(const float* x, std::int64_t size, const float* gamma, const float* beta, float epsilon,
                      float* y);
 
@@ -52,5 +54,14 @@ struct RowKernels {
 
 /// Those for this processor.
 const RowKernels& row_kernels();
+
+/// The same loops, compiled for one instruction set.
+struct RowKernelVariant {
+  const char* name;
+  RowKernels kernels;
+};
+
+/// All that this processor can run, the best first: for tests.
+std::vector<RowKernelVariant> all_row_kernels();
 
 }  // namespace vit::backend

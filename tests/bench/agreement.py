@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""What reduced precisions cost in accuracy: python tests/bench/agreement.py BUILD/apps/vitrine SHARED
+
+For each trained model of SHARED/models and its pictures in SHARED/images, every picture once in fp32, bf16 and int8: how many have
+the label that fp32 gives them, how many the right one, and how far the features (the head's input) point from those of fp32. A
+bound that is missed is named, and the exit code is 1:
+
+    the same label as fp32     bf16 99.5 %, int8 99 % of the pictures
+    cosine of the features     bf16 0.999,  int8 0.995, the least of all pictures
+
+and fp32's labels must be those of the Python library (expected-top1.csv, expected-test.csv), but for pictures whose two best scores
+are within 0.005. A processor without a precision computes in fp32, which is said and not counted as agreement. Needs numpy.
+"""
+import argparse
+import csv
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+PRECISIONS = ("fp32", "bf16", "int8")
+SAME_LABEL = {"fp32": 1, "bf16": 0.995, "int8": 0.99}
+COSINE = {"fp32": 0.999999, "bf16": 0.999, "int8": 0.995}
+MARGIN = 0.005
+CHUNK = 100  # pictures whose pixels lie on the disk at a time
+
+# model -> folder of its pictures, what the Python library says of them
+SUBJECTS = {"dinov2-small-cifar10": ("cifar10-test", "expected-top1.csv"),
+            "fashion-mnist-vit": ("free/fashion-mnist", "expected-test.csv")}
+
+
+def read_safetensors(path):
+    """name -> array, of F32 tensors."""
+    with open(path, "rb") as f:
+        header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+        data = f.read()
+    return {name: np.frombuffer(data[slice(*t["data_offsets"])], np.float32).reshape(t["shape"])
+            for name, t in header.items() if name != "__metadata__"}
+
+
+def run(command):
+    """What it says on standard error."""
+    done = subprocess.run(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command[:2])} ended with {done.returncode}: {done.stderr[-500:]}")
+    return done.stderr
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def expected_rows(path):
+    """The key of a picture -> its row: its path, or the number that its name starts with."""
+    with open(path, newline="", encoding="utf-8") as f:
+        return {row.get("image") or int(row["index"]): row for row in csv.DictReader(f)}
+
+
+def key_of(path, folder, expected):
+    relative = os.path.relpath(path, folder).replace(os.sep, "/")
+    return relative if relative in expected else int(os.path.basename(path).split("-")[0])
+
+
+def margin(row):
+    logits = [float(value) for name, value in row.items() if name.startswith("logit_")]
+    top = max(logits)
+    scores = sorted((math.exp(value - top) for value in logits), reverse=True)
+    return (scores[0] - scores[1]) / sum(scores)
+
+
+def compute(program, model, pictures, precisions):
+    """precision -> (logits [N, K], features [N, D]); a precision that fell back is left out and its note printed."""
+    results = {precision: ([], []) for precision in precisions}
+    with tempfile.TemporaryDirectory() as folder:
+        pixels = os.path.join(folder, "pixels.safetensors")
+        output = os.path.join(folder, "output.safetensors")
+        for first in range(0, len(pictures), CHUNK):
+            run([program, "preprocess", "-m", model, *pictures[first:first + CHUNK], "-o", pixels])
+            for precision in list(results):
+                said = run([program, "run", "-m", model, "--input", pixels, "-o", output, "--outputs", "logits,features",
+                            "--precision", precision])
+                if "fp32 is used" in said:
+                    print(said.strip())
+                    del results[precision]
+                    continue
+                tensors = read_safetensors(output)
+                results[precision][0].append(tensors["logits"])
+                results[precision][1].append(tensors["features"])
+    return {precision: (np.concatenate(logits), np.concatenate(features)) for precision, (logits, features) in results.items()}
+
+
+def cosines(a, b):
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return (a * b).sum(axis=1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
+
+
+def check_reference(labels, rows):
+    """How many of fp32's labels are not the Python library's, near ties aside."""
+    return sum(1 for label, row in zip(labels, rows) if label != row["top1"] and margin(row) > MARGIN)
+
+
+def report(name, results, labels, rows):
+    """Prints the model's rows; the bounds that it misses."""
+    missed = []
+    logits32, features32 = results["fp32"]
+    best32 = logits32.argmax(axis=1)
+    truth = np.array([labels.index(row["truth"]) for row in rows])
+    wrong = check_reference([labels[i] for i in best32], rows)
+    if wrong:
+        missed.append(f"{name}: {wrong} labels in fp32 are not the reference's")
+    for precision, (logits, features) in results.items():
+        best = logits.argmax(axis=1)
+        same = float((best == best32).mean())
+        cosine = cosines(features, features32)
+        scores = np.abs(softmax(logits) - softmax(logits32)).max()
+        print(f"{name:22} {precision}  {len(best):5} pictures  same label {100 * same:6.2f} %  right {100 * (best == truth).mean():5.1f} %  "
+              f"cosine {cosine.min():.5f} least, {cosine.mean():.5f} mean  scores within {scores:.3f}", flush=True)
+        if same < SAME_LABEL[precision]:
+            missed.append(f"{name}, {precision}: {100 * same:.2f} % have fp32's label, {100 * SAME_LABEL[precision]} % should")
+        if cosine.min() < COSINE[precision]:
+            missed.append(f"{name}, {precision}: a cosine of {cosine.min():.5f}, {COSINE[precision]} is the least that may be")
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("shared")
+    parser.add_argument("--precisions", default="bf16,int8")
+    parser.add_argument("--models", default=",".join(SUBJECTS))
+    options = parser.parse_args()
+    precisions = ["fp32"] + [p for p in options.precisions.split(",") if p != "fp32"]
+    missed = []
+    for name in options.models.split(","):
+        folder, expected_name = SUBJECTS[name]
+        model = os.path.join(options.shared, "models", name)
+        pictures_folder = os.path.join(options.shared, "images", folder)
+        expected = expected_rows(os.path.join(model, expected_name))
+        pictures = sorted(os.path.join(place, file) for place, _, files in os.walk(pictures_folder) for file in files)
+        rows = [expected[key_of(picture, pictures_folder, expected)] for picture in pictures]
+        with open(os.path.join(model, "config.json"), encoding="utf-8") as f:
+            id2label = json.load(f)["id2label"]
+        labels = [id2label[str(i)] for i in range(len(id2label))]
+        missed += report(name, compute(options.program, model, pictures, precisions), labels, rows)
+    for what in missed:
+        print("missed:", what)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
