@@ -239,7 +239,7 @@ VITRINE_INLINE float fold(std::int64_t size, float identity, Value value, Join j
 }
 
 constexpr auto kSum = [](auto a, auto b) VITRINE_LAMBDA { return a + b; };
-constexpr auto kMinimumOrNaN = [](auto a, auto b) VITRINE_LAMBDA { return (b < a) | (b != b) ? b : a; };
+constexpr auto kMinimum = [](auto a, auto b) VITRINE_LAMBDA { return b < a ? b : a; };
 constexpr auto kMaximum = [](auto a, auto b) VITRINE_LAMBDA { return b > a ? b : a; };
 
 /// The elements as they are.
@@ -271,10 +271,12 @@ constexpr float kSmallestRange = 0x1p-100F;
 
 template <class From>
 VITRINE_INLINE RowScale quantise(const From* x, std::int64_t size, std::uint8_t* q) {
-  const float low = fold(size, 0, elements(x), kMinimumOrNaN);
+  const auto nothing = [x](auto width, std::int64_t i)
+                           VITRINE_LAMBDA { return load<width.value>(x + i) * 0; };
+  const float low = fold(size, 0, elements(x), kMinimum);
   const float high = fold(size, 0, elements(x), kMaximum);
-  const float range = high - low;
-  if (!std::isfinite(range)) {  // what is no number must not become one
+  const float range = high - low + fold(size, 0, nothing, kSum);  // NaN where anything is not finite
+  if (!std::isfinite(range)) {                                    // what is no number must not become one
     std::fill_n(q, size, std::uint8_t{0});
     return {std::numeric_limits<float>::quiet_NaN(), 0};
   }

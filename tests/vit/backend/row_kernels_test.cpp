@@ -122,7 +122,9 @@ TEST_P(RowKernels, ExponentialsRounded) {
     const std::vector<bf16_t> p = to.values();
     double total = 0;  // of what the product is going to read
     for (std::size_t i = 0; i < p.size(); ++i) {
-      EXPECT_EQ(p[i], rounded_to_bf16(unrounded.data()[i])) << size << ", " << i;
+      // Half a unit of bf16's last place, and the remainder of a shorter polynomial.
+      const auto expected = static_cast<double>(unrounded.data()[i]);
+      EXPECT_NEAR(bf16_value(p[i]), expected, (0x1p-8 + 0x1p-14) * expected) << size << ", " << i;
       total += static_cast<double>(bf16_value(p[i]));
     }
     EXPECT_NEAR(sum, total, static_cast<double>(size) * u * total) << size;
@@ -193,6 +195,8 @@ TEST_P(RowKernels, RoundingToBf16) {
     const float got = bf16_value(to.data()[i]);
     if (std::isnan(x[i])) {
       ASSERT_TRUE(std::isnan(got)) << i;
+    } else if (std::abs(x[i]) < 0x1p-126F && got == 0) {  // the processor's instruction may flush them
+      continue;
     } else {
       ASSERT_EQ(to.data()[i], rounded_to_bf16(x[i])) << x[i] << " became " << got;
     }
