@@ -116,7 +116,16 @@ class LinearPrecision : public testing::TestWithParam<PrecisionCase> {
 
     // What was rounded, by the formula.
     const Tensor used = test.scale ? scaled() : weight.clone();
-    const RoundedWeights weights = round_weights(used, s.precision);
+    RoundedWeights weights = round_weights(quantised() ? weight : used, s.precision);
+    if (quantised() && test.scale) {  // by way of the scales of the rows: the integers stay the same
+      for (std::int64_t o = 0; o < s.out; ++o) {
+        const auto factor_of_row = static_cast<double>(scale.data()[o]);
+        for (std::int64_t i = 0; i < s.in; ++i) {
+          weights.values(o, i) *= factor_of_row;
+          weights.errors(o, i) *= factor_of_row;
+        }
+      }
+    }
     const Array x = widened(src);
     const Array rounded = operand.widened();
     const Array offsets =
