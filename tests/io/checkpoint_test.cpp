@@ -513,7 +513,7 @@ TEST(Checkpoint, NamesWhatIsMissingInTheSpellingOfTheFile) {
 
 TEST(Checkpoint, RefusesTensorsThatTheConfigLeavesNoPlaceFor) {
   for (const char* name : {"vit.encoder.layer.0.layer_scale1.lambda1", "vit.embeddings.distillation_token",
-                           "vit.encoder.layer.0.attention.attention.query.weight_scale", "vit.something",
+                           "vit.encoder.layer.0.attention.attention.query.weight_zero", "vit.something",
                            "encoder.layer.7.layernorm_before.bias", "classifier.extra"}) {
     EditableModel model("hf_vit_base");
     model.add(name, {48});

@@ -61,6 +61,42 @@ TEST(SafetensorsWriter, GrowsByRows) {
   }
 }
 
+TEST(SafetensorsWriter, StoresEachTensorInItsDtypeAndAlignsAll) {
+  const TempFolder folder;
+  FileDTypes dtypes(DType::f16);
+  dtypes.others = {{"levels", DType::i8}, {"odd", DType::i8}, {"scales", DType::f32}};
+  SafetensorsWriter writer(folder / "x", {{"levels", {3}}, {"halves", {2}}, {"odd", {1}}, {"scales", {2}}},
+                           {}, dtypes);
+  writer.write_levels("levels", std::vector<std::int8_t>{-127, 0});
+  writer.write("scales", std::vector<float>{0.1F, 2});
+  writer.write("halves", std::vector<float>{1, -2});
+  writer.write_levels("odd", std::vector<std::int8_t>{5});
+  writer.write_levels("levels", std::vector<std::int8_t>{127});
+  writer.finish();
+  const SafetensorsFile file(folder / "x");
+  EXPECT_EQ(file.find("levels")->dtype, "I8");
+  EXPECT_EQ(as_text(file.find("levels")->data), std::string_view("\x81\0\x7F", 3));
+  EXPECT_EQ(as_text(file.find("odd")->data), "\x05");
+  EXPECT_EQ(file.find("halves")->dtype, "F16");
+  EXPECT_EQ(read(folder / "x", "halves", {2}), (std::vector<float>{1, -2}));
+  EXPECT_EQ(read(folder / "x", "scales", {2}), (std::vector<float>{0.1F, 2}));
+  for (const auto& [name, size] : {std::pair("scales", 4U), std::pair("halves", 2U)})
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(file.find(name)->data.data()) % size, 0U) << name;
+}
+
+TEST(SafetensorsWriter, KeepsIntegersAndNumbersApart) {
+  const TempFolder folder;
+  FileDTypes dtypes;
+  dtypes.others = {{"levels", DType::i8}};
+  SafetensorsWriter writer(folder / "x", {{"levels", {2}}, {"numbers", {2}}}, {}, dtypes);
+  constexpr ErrorCode kMisuse = ErrorCode::invalid_argument;
+  EXPECT_ERROR(writer.write("levels", std::vector<float>{1}), kMisuse, "\"levels\"", "integers");
+  EXPECT_ERROR(writer.write_levels("numbers", std::vector<std::int8_t>{1}), kMisuse, "\"numbers\"", "F32");
+  EXPECT_ERROR(writer.write_levels("levels", std::vector<std::int8_t>{1, 2, 3}), kMisuse, "\"levels\"", "3");
+  EXPECT_ERROR(SafetensorsWriter(folder / "y", {{"g", {SafetensorsWriter::kGrowing}}}, {}, dtypes), kMisuse,
+               "\"g\"", "dtype");
+}
+
 TEST(SafetensorsWriter, RefusesMisuse) {
   const TempFolder folder;
   constexpr std::int64_t kGrowing = SafetensorsWriter::kGrowing;
