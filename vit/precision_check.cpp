@@ -42,32 +42,36 @@ double relative_error(const Tensor& actual, const Tensor& expected) {
 }
 
 Tensor product(const LinearWeights& weights, const Tensor& src, Precision precision) {
+  const std::int64_t rows = src.shape()[0];
   backend::Context context;
-  const backend::PackedLinear packed(weights, {kRows, precision});
-  backend::Linear linear(context, kRows, packed);
-  Tensor dst({kRows, packed.out()});
+  const backend::PackedLinear packed(weights, {rows, precision});
+  backend::Linear linear(context, rows, packed);
+  Tensor dst({rows, packed.out()});
   linear.run(src.data(), packed, dst.data());
   return dst;
 }
 
-double product_error(const LinearWeights& all, Precision precision) {
+double product_error(const LinearWeights& all, Precision precision, const CheckedProducts& products) {
   const std::int64_t outputs = std::min(kOutputs, all.weight.shape.front());
   const LinearWeights weights = all.rows(0, outputs);
   const Tensor src = samples({kRows, weights.weight.size() / outputs});
-  return relative_error(product(weights, src, precision), product(weights, src, Precision::fp32));
+  return relative_error(products.linear(weights, src, precision),
+                        products.linear(weights, src, Precision::fp32));
 }
 
 Tensor attended(const ModelConfig& config, const Tensor& qkv, ValueType products) {
-  backend::Attention attention({1, kRows, config.num_heads, config.head_size()},
+  const std::int64_t tokens = qkv.shape()[0];
+  backend::Attention attention({1, tokens, config.num_heads, config.head_size()},
                                {ValueType::f32, products, ValueType::f32});
-  Tensor context({kRows, config.hidden_size});
+  Tensor context({tokens, config.hidden_size});
   attention.run(qkv.data(), nullptr, context.data());
   return context;
 }
 
-double attention_error(const ModelConfig& config) {
+double attention_error(const ModelConfig& config, const CheckedProducts& products) {
   const Tensor qkv = samples({kRows, 3 * config.hidden_size});
-  return relative_error(attended(config, qkv, ValueType::bf16), attended(config, qkv, ValueType::f32));
+  return relative_error(products.attention(config, qkv, ValueType::bf16),
+                        products.attention(config, qkv, ValueType::f32));
 }
 
 /// What rounding alone makes of a product: bf16 rounds operands and results by 2⁻⁸ at most; 8 bits of a range
@@ -79,7 +83,12 @@ double largest_error(Precision precision) {
 
 }  // namespace
 
-std::string why_not(Precision precision, const ModelConfig& config, const Weights& weights) {
+CheckedProducts engine_products() {
+  return {product, attended};
+}
+
+std::string why_not(Precision precision, const ModelConfig& config, const Weights& weights,
+                    const CheckedProducts& products) {
   if (precision == Precision::fp32) return {};
   if (!backend::has_precision(precision)) {
     return fmt::format("this processor has no {} ({}); fp32 is used", to_string(precision),
@@ -89,7 +98,7 @@ std::string why_not(Precision precision, const ModelConfig& config, const Weight
   for (const auto& [name, layer] : {std::pair("attn.qkv", &block.qkv), std::pair("attn.proj", &block.proj),
                                     std::pair("mlp.fc1", &block.fc1), std::pair("mlp.fc2", &block.fc2)}) {
     if (layer->weight.empty()) continue;
-    const double error = product_error(*layer, precision);
+    const double error = product_error(*layer, precision, products);
     if (!(error <= largest_error(precision))) {
       return fmt::format(
           "the {} product of blocks.0.{} is off by {:.2g} of its size, expected {:.2g} at most; "
@@ -98,7 +107,7 @@ std::string why_not(Precision precision, const ModelConfig& config, const Weight
     }
   }
   if (!backend::has_precision(Precision::bf16)) return {};
-  const double error = attention_error(config);
+  const double error = attention_error(config, products);
   if (error <= largest_error(Precision::bf16)) return {};
   return fmt::format("attention in bf16 is off by {:.2g} of its size, expected {:.2g} at most; fp32 is used",
                      error, largest_error(Precision::bf16));

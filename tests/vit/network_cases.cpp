@@ -600,8 +600,8 @@ Tensor pixel_values(const NetworkCase& c, std::uint32_t seed) {
   return normal_tensor({c.batch, c.config.num_channels, image.height, image.width}, seed);
 }
 
-std::shared_ptr<const Model> make_model(const NetworkCase& c) {
-  return std::make_shared<const Model>(c.config, lively_weights(c));
+std::shared_ptr<const Model> make_model(const NetworkCase& c, Precision precision) {
+  return std::make_shared<const Model>(c.config, lively_weights(c), ModelOptions{.precision = precision});
 }
 
 }  // namespace vit::test

@@ -43,6 +43,6 @@ Weights lively_weights(const NetworkCase& c, std::uint32_t seed = 1);
 /// [B, C, H, W]
 Tensor pixel_values(const NetworkCase& c, std::uint32_t seed = 2);
 
-std::shared_ptr<const Model> make_model(const NetworkCase& c);
+std::shared_ptr<const Model> make_model(const NetworkCase& c, Precision precision = Precision::fp32);
 
 }  // namespace vit::test

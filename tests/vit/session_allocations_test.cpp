@@ -1,10 +1,12 @@
 // A program of its own, because it replaces operator new.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "tests/support/alloc_counter.hpp"
 #include "tests/vit/network_cases.hpp"
+#include "vit/backend/precision_support.hpp"
 #include "vit/session.hpp"
 
 namespace vit::test {
@@ -63,17 +65,25 @@ TEST_P(SessionAllocations, OneThatIsPlantedIsSeen) {
   EXPECT_GT(count.ours(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, SessionAllocations,
-    testing::ValuesIn(network_cases({"small", "5_heads_of_7", "several_tiles", "pooler", "positions_up",
-                                     "cls_and_mean", "layer_scale", "registers", "distillation_head",
-                                     "qk_norm", "pre_norm", "mean_normed_after", "gated_mlp",
-                                     "attention_pooling", "rotary", "relative_shared", "inner_norms"})),
-    testing::PrintToStringParamName());
+TEST_P(SessionAllocations, TheSecondForwardMakesNoneInReducedPrecision) {
+  for (const Precision precision : {Precision::bf16, Precision::int8}) {
+    if (!backend::has_precision(precision)) continue;
+    const auto model = make_model(network, precision);
+    ASSERT_EQ(model->precision(), precision) << model->precision_note();
+    Session reduced(model, {.batch = network.batch, .image_size = network.image});
+    reduced.forward(view);
+    const AllocationCount count;
+    reduced.forward(view);
+    EXPECT_EQ(count.ours(), 0U) << to_string(precision);
+  }
+}
 
-TEST(SessionAllocationsWithMaps, TheSecondForwardMakesNone) {
+class SessionAllocationsWithMaps : public testing::TestWithParam<Precision> {};
+
+TEST_P(SessionAllocationsWithMaps, TheSecondForwardMakesNone) {
+  if (!backend::has_precision(GetParam())) GTEST_SKIP() << "this processor has no " << to_string(GetParam());
   const NetworkCase& c = network_case("batch_3");
-  Session session(make_model(c), {.batch = 3, .attention_maps = true});
+  Session session(make_model(c, GetParam()), {.batch = 3, .attention_maps = true});
   const Tensor pixels = pixel_values(c);
   const ConstTensorView view = pixels.view();
   Reader reader;
@@ -82,6 +92,35 @@ TEST(SessionAllocationsWithMaps, TheSecondForwardMakesNone) {
   session.forward(view, &reader);
   EXPECT_EQ(count.ours(), 0U);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, SessionAllocations,
+                         testing::ValuesIn(network_cases({"small",
+                                                          "5_heads_of_7",
+                                                          "several_tiles",
+                                                          "pooler",
+                                                          "positions_up",
+                                                          "cls_and_mean",
+                                                          "layer_scale",
+                                                          "registers",
+                                                          "distillation_head",
+                                                          "qk_norm",
+                                                          "pre_norm",
+                                                          "mean_normed_after",
+                                                          "gated_mlp",
+                                                          "attention_pooling",
+                                                          "rotary",
+                                                          "relative_shared",
+                                                          "inner_norms",
+                                                          "act_gated_laplace",
+                                                          "act_mish",
+                                                          "post_norm",
+                                                          "differential",
+                                                          "twin_gated_rotary"})),
+                         testing::PrintToStringParamName());
+
+INSTANTIATE_TEST_SUITE_P(All, SessionAllocationsWithMaps,
+                         testing::Values(Precision::fp32, Precision::bf16, Precision::int8),
+                         [](const auto& param) { return std::string(to_string(param.param)); });
 
 }  // namespace
 }  // namespace vit::test

@@ -26,6 +26,12 @@ struct ExpectedStage {
 /// by u at random.
 std::vector<ExpectedStage> expected_stages(const NetworkCase& c);
 
+/// The same for a reduced precision, whose products round their operands: bf16 by 2⁻⁸ of each number at most,
+/// 8 bits by half a level of a row's range. The bound is what the network moves by when the weights of its
+/// products and all results are moved at random by as much, the
+/// most of several times.
+std::vector<ExpectedStage> expected_stages(const NetworkCase& c, Precision precision);
+
 /// As above without bounds, for a config other than the one that the case's weights are for.
 std::vector<ExpectedStage> stages_of(const NetworkCase& c, const ModelConfig& config);
 

@@ -8,15 +8,22 @@
 #include <ostream>
 
 #include "tests/reference/layers.hpp"
+#include "tests/reference/positions.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/vit/backend/backend_support.hpp"
+#include "tests/vit/backend/typed_rows.hpp"
+#include "vit/backend/precision_support.hpp"
+
+namespace vit::backend {
+
+std::ostream& operator<<(std::ostream& out, const AttentionShape& s) {
+  return out << s.tokens << "_tokens_" << s.heads << "x" << s.head_size;
+}
+
+}  // namespace vit::backend
 
 namespace vit::test {
 namespace {
-
-std::ostream& operator<<(std::ostream& out, const backend::AttentionShape& s) {
-  return out << s.tokens << "_tokens_" << s.heads << "x" << s.head_size;
-}
 
 struct AttentionCase {
   backend::AttentionShape shape;
@@ -111,6 +118,131 @@ TEST(Attention, DifferentialOnesSubtractTheSecondMapOfEachHead) {
     EXPECT_TRUE(matches("maps", kept.view(), probs, bound));
   }
 }
+
+struct TypesCase {
+  const char* name;
+  backend::AttentionTypes types;
+};
+
+std::ostream& operator<<(std::ostream& out, const TypesCase& c) {
+  return out << c.name;
+}
+
+class AttentionRounded : public testing::TestWithParam<TypesCase> {
+ protected:
+  void SetUp() override {
+    if (!backend::has_precision(Precision::bf16)) GTEST_SKIP() << "this processor has no bf16";
+  }
+
+  /// The formula on q, k and v as the products read them. q lacks 1/√d, the formula has it.
+  static reference::AttentionResult expected(const TypedRows& rounded, const backend::AttentionShape& s,
+                                             const reference::Array& bias = {}) {
+    const std::int64_t D = s.heads * s.head_size;
+    reference::Array all({s.batch, s.tokens, 3 * D}, rounded.widened().values);
+    reference::Array q = reference::columns(all, 0, D);
+    for (double& value : q.values) value *= std::sqrt(static_cast<double>(s.head_size));
+    return reference::attention(q, reference::columns(all, D, D), reference::columns(all, 2 * D, D), s.heads,
+                                bias);
+  }
+
+  const backend::AttentionTypes types = GetParam().types;
+};
+
+// The scores are sums in f32, so the maps are as exact as those of f32. Of the context two things are
+// rounded: each weight, by 2⁻⁸ of itself at most, which the division by the sum of the rounded ones can
+// double; and the result, if it is bf16.
+TEST_P(AttentionRounded, AgreesWithTheFormula) {
+  const double stored = types.context == ValueType::bf16 ? 0x1p-8 : 0;
+  for (const backend::AttentionShape& s :
+       {backend::AttentionShape{1, 1, 1, 1}, backend::AttentionShape{2, 17, 3, 64},
+        backend::AttentionShape{1, 197, 2, 64}, backend::AttentionShape{3, 50, 5, 47},
+        backend::AttentionShape{1, 1021, 1, 32}}) {
+    const std::int64_t D = s.heads * s.head_size;
+    const Tensor qkv = normal_tensor({s.batch * s.tokens, 3 * D}, 1,
+                                     std::sqrt(2 / std::sqrt(static_cast<double>(s.head_size))));
+    const TypedRows given(qkv, 3 * D, types.qkv);
+    const TypedRows rounded(qkv, 3 * D, types.products);
+    const reference::AttentionResult wanted = expected(rounded, s);
+    const double scores = 4 * (1 + std::sqrt(static_cast<double>(s.head_size)) * 11) * 0x1p-24;
+    backend::Attention attention(s, types);
+    for (const bool whole_maps : {false, true}) {
+      Tensor maps({s.batch, s.heads, s.tokens, s.tokens});
+      const TypedRows context(s.batch * s.tokens, D, types.context);
+      attention.run(given.values(), whole_maps ? maps.data() : nullptr, context.values());
+      EXPECT_TRUE(matches("context", context.narrowed().view(), wanted.context.values,
+                          {scores + 2 * 0x1p-8 + stored}))
+          << s << ", maps " << whole_maps;
+      if (!whole_maps) continue;
+      EXPECT_TRUE(matches("maps", maps.view(), wanted.probs.values, {scores})) << s;
+    }
+  }
+}
+
+TEST_P(AttentionRounded, AddsRelativePositions) {
+  constexpr Size2 kGrid{13, 9};
+  const backend::AttentionShape s{2, 1 + 13 * 9, 3, 16};
+  const std::int64_t D = s.heads * s.head_size;
+  const Tensor table = normal_tensor({25 * 17 + 3, s.heads}, 3);
+  ModelConfig config;
+  config.image_size = kGrid;
+  config.patch_size = {1, 1};
+  config.num_heads = s.heads;
+  const Tensor qkv = normal_tensor({s.batch * s.tokens, 3 * D}, 1, std::sqrt(2 / 4.0));
+  const TypedRows given(qkv, 3 * D, types.qkv);
+  const TypedRows rounded(qkv, 3 * D, types.products);
+  const auto wanted = expected(rounded, s, reference::relative_bias(config, widened(table), kGrid));
+  const backend::RelativeBias bias(table, kGrid);
+  backend::Attention attention(s, types);
+  Tensor maps({s.batch, s.heads, s.tokens, s.tokens});
+  const TypedRows context(s.batch * s.tokens, D, types.context);
+  attention.run(given.values(), maps.data(), context.values(), {&bias, 0});
+  const double scores = 4 * (1 + 4 * 16.0) * 0x1p-24;
+  EXPECT_TRUE(matches("maps", maps.view(), wanted.probs.values, {scores}));
+  EXPECT_TRUE(matches("context", context.narrowed().view(), wanted.context.values, {scores + 3 * 0x1p-8}));
+}
+
+TEST_P(AttentionRounded, DifferentialOnes) {
+  const backend::AttentionShape s{.batch = 2, .tokens = 70, .heads = 3, .head_size = 32, .maps = 2};
+  const std::int64_t D = s.heads * s.head_size;
+  const Tensor qkv = normal_tensor({s.batch * s.tokens, 3 * D}, 1, std::sqrt(2 / 4.0));
+  const TypedRows given(qkv, 3 * D, types.qkv);
+  const TypedRows rounded(qkv, 3 * D, types.products);
+  // Twice as many heads of half the size; v of each of them is of no interest.
+  const auto halves = expected(rounded, {s.batch, s.tokens, 2 * s.heads, s.head_size / 2});
+  const reference::Array v = reference::columns(rounded.widened(), 2 * D, D);
+  reference::Array probs({s.batch, s.heads, s.tokens, s.tokens});
+  reference::Array context({s.batch, s.tokens, D});
+  for (std::int64_t b = 0; b < s.batch; ++b) {
+    for (std::int64_t h = 0; h < s.heads; ++h) {
+      for (std::int64_t t = 0; t < s.tokens; ++t) {
+        for (std::int64_t key = 0; key < s.tokens; ++key) {
+          const double p = halves.probs(b, 2 * h, t, key) - 0.625 * halves.probs(b, 2 * h + 1, t, key);
+          probs(b, h, t, key) = p;
+          for (std::int64_t i = 0; i < s.head_size; ++i)
+            context(b, t, h * s.head_size + i) += p * v(b * s.tokens + key, h * s.head_size + i);
+        }
+      }
+    }
+  }
+  backend::Attention attention(s, types);
+  for (const bool whole_maps : {false, true}) {
+    Tensor maps({s.batch, s.heads, s.tokens, s.tokens});
+    const TypedRows result(s.batch * s.tokens, D, types.context);
+    attention.run(given.values(), whole_maps ? maps.data() : nullptr, result.values(), {nullptr, 0.625F});
+    const double scores = 2 * 4 * (1 + 4 * 11) * 0x1p-24;
+    EXPECT_TRUE(matches("context", result.narrowed().view(), context.values, {scores + 3 * 0x1p-8}));
+    if (!whole_maps) continue;
+    EXPECT_TRUE(matches("maps", maps.view(), probs.values, {scores}));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, AttentionRounded,
+    testing::Values(TypesCase{"f32", {}},
+                    TypesCase{"products", {ValueType::f32, ValueType::bf16, ValueType::f32}},
+                    TypesCase{"all", {ValueType::bf16, ValueType::bf16, ValueType::bf16}},
+                    TypesCase{"all_but_context", {ValueType::bf16, ValueType::bf16, ValueType::f32}}),
+    testing::PrintToStringParamName());
 
 /// Of this process, in bytes.
 std::int64_t resident() {
