@@ -193,26 +193,12 @@ void describe_model(const ModelSource& source, FamilyConfig result, CheckpointIn
   info.resolved = config.resolved();
 }
 
-/// Other programs' ways to store fewer bits are not read, and would otherwise be missed only tensor by
-/// tensor.
-void check_quantisation(const ConfigReader& config) {
-  const Json* settings = find(config.json(), kQuantisationKey);
-  if (settings == nullptr) return;
-  const Json* method = settings->is_object() ? find(*settings, kMethodKey) : nullptr;
-  if (method != nullptr && *method == kOurMethod) return;
-  config.fail(
-      ErrorCode::model_unsupported,
-      fmt::format("{}: its weights are quantised by {}, which Vitrine does not read; vitrine quantize "
-                  "makes 8-bit weights of F32, F16 or BF16",
-                  kQuantisationKey, method == nullptr ? describe(*settings) : describe(*method)));
-}
-
 void describe_quantisation(const ConfigReader& config, bool quantised, CheckpointInfo& info) {
   if (quantised) {
     info.precision = Precision::int8;
     info.resolved.push_back({"precision", "int8, unless --precision asks for another",
                              "matrices of the blocks stored as 8-bit integers"});
-  } else if (find(config.json(), kQuantisationKey) != nullptr) {
+  } else if (says_quantised(config)) {
     config.fail(ErrorCode::weights_invalid,
                 fmt::format("{}: the weights should be 8-bit integers, and none of the file's tensors are",
                             kQuantisationKey));
@@ -260,7 +246,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions&
   const ModelPaths paths = locate_model(path);
   const auto files = std::make_shared<WeightFiles>(paths);
   ModelSource source = find_source(paths, *files, options);
-  check_quantisation(source.config);
+  says_quantised(source.config);  // or something that is not read
   FamilyConfig result = source.family->read_config(source.config, *files);
   validate(result.model, source.config);
 

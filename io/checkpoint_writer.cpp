@@ -223,6 +223,18 @@ struct FileContent {
                        [](const FilePiece& piece) { return piece.quantisable; });
   }
 
+  /// What may be linear layers to others, beside those that are quantisable.
+  std::vector<std::string> unrounded_layers() const {
+    constexpr std::string_view kEnding = ".weight";
+    std::vector<std::string> layers;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const std::string& name = tensors[i].name;
+      if (!quantisable(i) && tensors[i].shape.size() == 2 && name.ends_with(kEnding))
+        layers.push_back(name.substr(0, name.size() - kEnding.size()));
+    }
+    return layers;
+  }
+
   /// Its numbers; what no piece covers is zero.
   Tensor values(std::size_t i) const {
     Tensor values(tensors[i].shape);
@@ -247,7 +259,8 @@ struct FileContent {
   }
 };
 
-FileContent content_of(const Checkpoint& checkpoint, const Plan& plan, Weights& weights) {
+FileContent content_of(const Checkpoint& checkpoint, const Plan& plan) {
+  Weights weights = checkpoint.weights;  // views only
   const ModelConfig& config = checkpoint.info.config;
   FileContent content{file_tensors(plan.names, config, plan.choices), {}};
   content.pieces.resize(content.tensors.size());
@@ -264,10 +277,8 @@ std::string origin_of(const CheckpointInfo& info) {
                      info.weight_files.size() > 1 ? ", …" : "", info.stored_dtype);
 }
 
-void write_weights(const Checkpoint& checkpoint, const Plan& plan, const WriteOptions& options,
-                   WriteReport& report) {
-  Weights weights = checkpoint.weights;  // views only
-  const FileContent content = content_of(checkpoint, plan, weights);
+void write_weights(const Checkpoint& checkpoint, const Plan& plan, const FileContent& content,
+                   const WriteOptions& options, WriteReport& report) {
   std::vector<TensorSpec> tensors = content.tensors;
   const std::vector<const StoredTensor*> unused =
       plan.same_form ? unused_tensors(checkpoint) : std::vector<const StoredTensor*>();
@@ -281,7 +292,7 @@ void write_weights(const Checkpoint& checkpoint, const Plan& plan, const WriteOp
     for (std::size_t i = 0; i < content.tensors.size(); ++i) {
       const auto& [name, shape] = content.tensors[i];
       if (!content.quantisable(i)) continue;
-      tensors.push_back({scale_name(name), {shape[0]}});
+      tensors.push_back({scale_name(name), {shape[0], 1}});
       dtypes.others[name] = DType::i8;
       dtypes.others[scale_name(name)] = DType::f32;
       ++report.rounded;
@@ -299,7 +310,7 @@ void write_weights(const Checkpoint& checkpoint, const Plan& plan, const WriteOp
     } else {
       writer.write(name, content.values(i));
     }
-    if (weights.release_pages) weights.release_pages();
+    if (checkpoint.weights.release_pages) checkpoint.weights.release_pages();
   }
   for (const StoredTensor* tensor : unused) {
     const WeightView view{tensor->shape,
@@ -311,14 +322,13 @@ void write_weights(const Checkpoint& checkpoint, const Plan& plan, const WriteOp
 }
 
 /// What config.json says of the weights.
-void describe_weights(const CheckpointInfo& info, const WriteOptions& options, DType dtype, Plan& plan) {
+void describe_weights(const CheckpointInfo& info, const WriteOptions& options, const FileContent& content,
+                      DType dtype, Plan& plan) {
   plan.config[plan.config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = torch_name(dtype);
   if (is_timm(info) && plan.same_form) plan.config.erase("dtype");  // timm's has no such key
   plan.config.erase(std::string(kQuantisationKey));
   if (options.matrices == MatrixStorage::int8) {
-    plan.config[std::string(kQuantisationKey)] = {{std::string(kMethodKey), kOurMethod},
-                                                  {"weights", "int8"},
-                                                  {"scale", fmt::format("NAME{} [out]", kScaleEnding)}};
+    plan.config[std::string(kQuantisationKey)] = quantisation_config(content.unrounded_layers());
   } else if (info.precision == Precision::int8) {
     plan.notes.emplace_back("the 8-bit weights are written as the numbers that they stand for");
   }
@@ -346,7 +356,8 @@ WriteReport write_checkpoint(const Checkpoint& checkpoint, const std::filesystem
   }
   Plan plan = make_plan(checkpoint, options);
   const DType dtype = options.dtype.value_or(stored_dtype(checkpoint.info));
-  describe_weights(checkpoint.info, options, dtype, plan);
+  const FileContent content = content_of(checkpoint, plan);
+  describe_weights(checkpoint.info, options, content, dtype, plan);
   refuse_existing(folder, plan, options);
   std::error_code error;
   fs::create_directories(folder, error);
@@ -357,7 +368,7 @@ WriteReport write_checkpoint(const Checkpoint& checkpoint, const std::filesystem
   WriteReport report{.files = {folder / "model.safetensors", folder / "config.json"},
                      .dtype = dtype,
                      .notes = std::move(plan.notes)};
-  write_weights(checkpoint, plan, options, report);
+  write_weights(checkpoint, plan, content, options, report);
   for (const auto& [name, text] : plan.texts) {
     write_file_atomically(folder / name, text);
     report.files.push_back(folder / name);

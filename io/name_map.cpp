@@ -270,7 +270,7 @@ class Mapper {
     }
     const StoredTensor& stored = *found->second.tensor;
     used_.insert(name);
-    const Shape expected{part.shape.front()};
+    const Shape expected{part.shape.front(), 1};
     if (!stored.float_dtype || stored.shape != expected) {
       report_.scales.push_back(fmt::format("{} (expected F32 {}, found {} {})", name, to_string(expected),
                                            stored.dtype, to_string(stored.shape)));

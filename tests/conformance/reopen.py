@@ -4,8 +4,10 @@
     reopen.py VITRINE MODELS
 
 Every model of the folder MODELS (tests/data/models) is converted; transformers or timm opens the result, without a missing tensor,
-and must compute what `vitrine run` computes on the source. Exit code 77 (skipped) where Python has neither library:
-    pip install torch transformers==5.24.0 timm==1.0.31 safetensors
+and must compute what `vitrine run` computes on the source. Those of Hugging Face are also written by vitrine quantize, where Python has
+compressed-tensors: opened with dequantize=True they must compute what `vitrine run --precision fp32` computes on the same folder.
+Exit code 77 (skipped) where Python has neither library:
+    pip install torch transformers==5.24.0 timm==1.0.31 safetensors compressed-tensors
 """
 import importlib.util
 import json
@@ -19,6 +21,8 @@ SKIP = 77
 TOLERANCE = 1e-5
 # timm cannot read this one's own config.json back: a class with arguments in JSON.
 NOT_OPENED = {"timm_form_parallel_out_fused"}
+# transformers 5.24 cannot dequantise what its table of names for DINOv2 has two rules for.
+NOT_DEQUANTISED = "hf_dinov2"
 os.environ["HF_HUB_OFFLINE"] = os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 
@@ -36,8 +40,10 @@ def open_transformers(folder, config, _):
     import torch
     import transformers
     transformers.utils.logging.disable_progress_bar()
+    quantised = "quantization_config" in config
+    extra = {"quantization_config": transformers.CompressedTensorsConfig(dequantize=True)} if quantised else {}
     model, info = getattr(transformers, config["architectures"][0]).from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+        folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True, **extra)
     missing = sorted(info["missing_keys"]) + sorted(info["mismatched_keys"])
     assert not [name for name in missing if not name.startswith("pooler.")], f"missing: {missing}"
     resample = config["model_type"] in ("vit", "deit", "vit_msn", "ijepa", "clip", "siglip")
@@ -59,12 +65,13 @@ def open_timm(folder, config, pixels):
     return model, lambda pixels: ("logits" if model.num_classes else "features", model(pixels))
 
 
-def check(command, source, weights, folder, *options):
+def check(command, source, weights, folder, form):
     """How far the library's result is from ours; nothing if the library is not there, or has no such network."""
     import torch
     from safetensors.torch import load_file, save_file
+    write = ("quantize",) if form == "int8" else ("convert", "--dtype", "fp32", "--to", form)
     try:
-        vitrine(command, "convert", "-m", weights, "-o", folder, "--dtype", "fp32", "-q", *options)
+        vitrine(command, *write, "-m", weights, "-o", folder, "-q")
     except RuntimeError as refused:
         if "transformers has no" in str(refused):
             return None
@@ -81,7 +88,8 @@ def check(command, source, weights, folder, *options):
     save_file({"pixel_values": pixels.contiguous()}, folder / "input.safetensors")
     with torch.no_grad():
         name, theirs = run(pixels) if model.eval() else None
-    vitrine(command, "run", "-m", weights, "--input", folder / "input.safetensors", "-o", folder / "ours.safetensors", "--outputs", name, "-q")
+    vitrine(command, "run", "-m", folder if form == "int8" else weights, "--precision", "fp32", "--input", folder / "input.safetensors",
+            "-o", folder / "ours.safetensors", "--outputs", name, "-q")
     ours = load_file(folder / "ours.safetensors")[name]
     assert ours.shape == theirs.shape, f"{tuple(ours.shape)}, theirs {tuple(theirs.shape)}"
     assert theirs.abs().max() > 0
@@ -99,10 +107,12 @@ def main(command, models):
         variants = [(source, "auto") for source in sources if source.name not in NOT_OPENED]
         variants += [(source, "transformers") for source in sources if source.name.startswith(("timm_vit", "tv_"))
                      and "dynamic" not in source.name]  # transformers resizes positions by another rule
+        if available("compressed_tensors"):
+            variants += [(source, "int8") for source in sources
+                         if source.name.startswith("hf_") and not source.name.startswith(NOT_DEQUANTISED)]
         for source, form in variants:
-            options = ["--to", form] if form != "auto" else []
             try:
-                error = check(command, source, weights[source], pathlib.Path(work) / f"{source.name}-{form}", *options)
+                error = check(command, source, weights[source], pathlib.Path(work) / f"{source.name}-{form}", form)
             except Exception as problem:  # one model must not hide the others
                 print(f"{source.name} as {form}: {type(problem).__name__}: {str(problem)[:300]}")
                 failed += 1

@@ -111,7 +111,8 @@ TEST(QuantisedFolders, KeepLabelsRecipeConfigAndSayWhatTheyAre) {
   EXPECT_EQ(test::read_text(folder / "int8/preprocessor_config.json"),
             test::read_text(EditableModel::folder_of("hf_vit_base") / "preprocessor_config.json"));
   const auto config = nlohmann::json::parse(test::read_text(folder / "int8/config.json"));
-  EXPECT_EQ(config.at("quantization_config").at("quant_method"), "vitrine");
+  EXPECT_EQ(config.at("quantization_config").at("quant_method"), "compressed-tensors");
+  EXPECT_EQ(config.at("quantization_config").at("ignore"), nlohmann::json({"classifier"}));
 
   const SafetensorsFile file(folder / "int8/model.safetensors");
   EXPECT_EQ(file.metadata().at("format"), "pt");
@@ -120,12 +121,13 @@ TEST(QuantisedFolders, KeepLabelsRecipeConfigAndSayWhatTheyAre) {
   EXPECT_THAT(describe(again.info), HasSubstr("quantised from: \"hf_vit_base/model.safetensors, F32\""));
   EXPECT_THAT(describe(again.info), HasSubstr("precision: int8"));
   for (const StoredTensor& tensor : file.tensors()) {
-    const bool matrix = tensor.shape.size() == 2 && tensor.name.starts_with("vit.encoder");
+    const bool matrix = tensor.shape.size() == 2 && tensor.name.starts_with("vit.encoder") &&
+                        tensor.name.ends_with(".weight");
     EXPECT_EQ(tensor.dtype, matrix ? "I8" : "F32") << tensor.name;
     if (matrix) {
       const StoredTensor* scales = file.find(tensor.name + "_scale");
       ASSERT_NE(scales, nullptr) << tensor.name;
-      EXPECT_EQ(scales->shape, (Shape{tensor.shape[0]}));
+      EXPECT_EQ(scales->shape, (Shape{tensor.shape[0], 1}));
     } else {
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data.data()) % 4, 0U) << tensor.name;
     }
@@ -230,15 +232,15 @@ TEST_F(DamagedInt8, MissingScales) {
 }
 
 TEST_F(DamagedInt8, ScalesOfAnotherShape) {
-  model.add(kScale, {47});
-  expect_refused({kScale + " (expected F32 [48], found F32 [47])"});
-  model.add(kScale, {1, 48});
-  expect_refused({kScale + " (expected F32 [48], found F32 [1, 48])"});
+  for (const Shape& shape : {Shape{47, 1}, Shape{1, 48}, Shape{48}, Shape{}}) {
+    model.add(kScale, shape);
+    expect_refused({kScale + " (expected F32 [48, 1], found F32 " + vit::to_string(shape) + ")"});
+  }
 }
 
 TEST_F(DamagedInt8, ScalesThatAreIntegers) {
-  model.add(kScale, {48}, "I64");
-  expect_refused({kScale + " (expected F32 [48], found I64 [48])"});
+  model.add(kScale, {48, 1}, "I64");
+  expect_refused({kScale + " (expected F32 [48, 1], found I64 [48, 1])"});
 }
 
 TEST_F(DamagedInt8, ScalesThatAreNoScales) {
@@ -310,6 +312,12 @@ TEST(QuantisationConfig, OfAnotherMethodIsRefusedByName) {
   model.write(folder);
   EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::model_unsupported, "config.json", "bitsandbytes",
                "vitrine quantize");
+  model.config["quantization_config"] = {{"quant_method", "compressed-tensors"},
+                                         {"format", "pack-quantized"}};
+  const TempFolder packed;
+  model.write(packed);
+  EXPECT_ERROR(load_checkpoint(packed.path()), ErrorCode::model_unsupported, "pack-quantized",
+               "int-quantized");
   model.config["quantization_config"] = 8;
   const TempFolder other;
   model.write(other);
@@ -318,7 +326,7 @@ TEST(QuantisationConfig, OfAnotherMethodIsRefusedByName) {
 
 TEST(QuantisationConfig, OfWeightsThatAreNoIntegersIsRefused) {
   EditableModel model("hf_vit_base");
-  model.config["quantization_config"] = {{"quant_method", "vitrine"}};
+  model.config["quantization_config"] = {{"quant_method", "compressed-tensors"}, {"format", "int-quantized"}};
   const TempFolder folder;
   model.write(folder);
   EXPECT_ERROR(load_checkpoint(folder.path()), ErrorCode::weights_invalid, "config.json",
