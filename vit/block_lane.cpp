@@ -41,28 +41,19 @@ BlockLane::BlockLane(const ModelConfig& config, const PackedBlock& like, const B
                   backend::LinearTypes{src_type(config, types), types.gate});
 }
 
-ConstValues BlockLane::rows_of(ConstValues all, std::int64_t columns) const {
-  return {static_cast<const std::byte*>(all.data) + rows_.first * columns * size_of(all.type), all.type,
-          all.scales == nullptr ? nullptr : all.scales + rows_.first};
-}
-
-Values BlockLane::rows_of(Values all, std::int64_t columns) const {
-  return {static_cast<std::byte*>(all.data) + rows_.first * columns * size_of(all.type), all.type,
-          all.scales == nullptr ? nullptr : all.scales + rows_.first};
-}
-
 void BlockLane::norm(const float* x, const backend::NormParameters& parameters, Values dst) {
-  norm_.run(x + rows_.first * width_, parameters, rows_of(dst, width_));
+  norm_.run(x + rows_.first * width_, parameters, dst.from_row(rows_.first, width_));
 }
 
 void BlockLane::project_heads(const PackedBlock& weights, ConstValues src, Workspace& workspace) {
   lap(workspace, LayerKind::norm);
-  qkv_.run(rows_of(src, width_), weights.qkv, rows_of(workspace.qkv.values(), 3 * width_));
+  qkv_.run(src.from_row(rows_.first, width_), weights.qkv,
+           workspace.qkv.values().from_row(rows_.first, 3 * width_));
   lap(workspace, LayerKind::attn_qkv);
 }
 
 void BlockLane::project_context(const PackedBlock& weights, Workspace& workspace, float* dst) {
-  const Values context = rows_of(workspace.context.values(), width_);
+  const Values context = workspace.context.values().from_row(rows_.first, width_);
   if (attn_norm_) {
     auto* const heads = static_cast<float*>(context.data);
     attn_norm_->run(heads, *weights.attn_norm, heads);
@@ -73,11 +64,11 @@ void BlockLane::project_context(const PackedBlock& weights, Workspace& workspace
 }
 
 void BlockLane::expand(const PackedBlock& weights, ConstValues src, Workspace& workspace) {
-  const ConstValues from = rows_of(src, width_);
-  const Values mlp = rows_of(workspace.mlp.values(), mlp_width_);
+  const ConstValues from = src.from_row(rows_.first, width_);
+  const Values mlp = workspace.mlp.values().from_row(rows_.first, mlp_width_);
   lap(workspace, LayerKind::norm);
   if (gate_) {
-    const Values gate = rows_of(workspace.gate.values(), mlp_width_);
+    const Values gate = workspace.gate.values().from_row(rows_.first, mlp_width_);
     gate_->run(from, *weights.gate, gate);
     fc1_.run_times(gate, from, weights.fc1, mlp);
   } else {
@@ -91,7 +82,7 @@ void BlockLane::expand(const PackedBlock& weights, ConstValues src, Workspace& w
 }
 
 void BlockLane::contract(const PackedBlock& weights, Workspace& workspace, float* dst) {
-  fc2_.run(rows_of(workspace.mlp.values(), mlp_width_), weights.fc2, dst + rows_.first * width_);
+  fc2_.run(workspace.mlp.values().from_row(rows_.first, mlp_width_), weights.fc2, dst + rows_.first * width_);
   lap(workspace, LayerKind::mlp_fc2);
 }
 

@@ -46,8 +46,6 @@ class BlockLane {
   std::vector<std::string> kernels() const;
 
  private:
-  Values rows_of(Values all, std::int64_t columns) const;
-  ConstValues rows_of(ConstValues all, std::int64_t columns) const;
   /// Of the profile that the first lane, which the calling thread runs, stands for.
   void lap(Workspace& workspace, LayerKind kind) const {
     if (rows_.first == 0) vit::lap(workspace.profile, kind);

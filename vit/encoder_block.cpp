@@ -59,10 +59,8 @@ void EncoderBlock::on_lanes(Workspace& workspace, Body body) {
     return;
   }
   const auto count = static_cast<int>(lanes_.size());
-  backend::for_each_on_lanes(count, count, [&](int, std::int64_t i) {
-    const backend::ThreadScope one(1);
-    body(*lanes_[static_cast<std::size_t>(i)]);
-  });
+  backend::for_each_on_lanes(count, count,
+                             [&](int, std::int64_t i) { body(*lanes_[static_cast<std::size_t>(i)]); });
   lap(workspace.profile, LayerKind::other);  // waiting for the others
 }
 

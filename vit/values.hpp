@@ -32,6 +32,15 @@ struct ConstValues {
   ConstValues(const void* values, ValueType value_type, const RowScale* row_scales)
       : data(values), type(value_type), scales(row_scales) {}
 
+  /// Those from an element on; not of u8, whose scales belong to rows.
+  ConstValues at(std::int64_t element) const {
+    return {static_cast<const std::byte*>(data) + element * size_of(type), type, nullptr};
+  }
+  /// Those from a row on.
+  ConstValues from_row(std::int64_t row, std::int64_t columns) const {
+    return {at(row * columns).data, type, scales == nullptr ? nullptr : scales + row};
+  }
+
   const void* data;
   ValueType type = ValueType::f32;
   const RowScale* scales = nullptr;  ///< of each row, of u8
@@ -43,6 +52,13 @@ struct Values {
   Values(void* values, ValueType value_type, RowScale* row_scales)
       : data(values), type(value_type), scales(row_scales) {}
   operator ConstValues() const { return {data, type, scales}; }
+
+  Values at(std::int64_t element) const {
+    return {static_cast<std::byte*>(data) + element * size_of(type), type, nullptr};
+  }
+  Values from_row(std::int64_t row, std::int64_t columns) const {
+    return {at(row * columns).data, type, scales == nullptr ? nullptr : scales + row};
+  }
 
   void* data;
   ValueType type = ValueType::f32;

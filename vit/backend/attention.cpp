@@ -12,6 +12,8 @@ namespace {
 // Scores of a lane's tile: what its core's second-level cache holds beside the head's keys and values.
 constexpr std::int64_t kTileFloats = 80 * 1024;
 
+constexpr std::int64_t kFewestRows = 16;  // that a product is still efficient with
+
 /// How the queries of one head are cut.
 struct Tiles {
   std::int64_t count;
@@ -21,10 +23,9 @@ struct Tiles {
 
 /// As few tiles as fit the cache, and more only to give every lane the same share of heads.
 Tiles tiles_of(const AttentionShape& s, int lanes) {
-  constexpr std::int64_t kFewest = 16;  // rows that a product is still efficient with
-  const std::int64_t most = std::max(kTileFloats / (s.maps * s.tokens), kFewest);
+  const std::int64_t most = std::max(kTileFloats / (s.maps * s.tokens), kFewestRows);
   std::int64_t count = (s.tokens + most - 1) / most;
-  while (s.batch * s.heads * count % lanes != 0 && count < 4 * lanes && s.tokens / (count + 1) >= kFewest)
+  while (s.batch * s.heads * count % lanes != 0 && count < 4 * lanes && s.tokens / (count + 1) >= kFewestRows)
     ++count;
   const std::int64_t rows = (s.tokens + count - 1) / count;
   count = (s.tokens + rows - 1) / rows;
@@ -47,14 +48,6 @@ struct Lanes {
   LargeMemoryPool memory;
   std::vector<std::unique_ptr<HeadLane>> all;
 };
-
-Values part(Values all, std::int64_t element) {
-  return {static_cast<std::byte*>(all.data) + element * size_of(all.type), all.type, nullptr};
-}
-
-ConstValues part(ConstValues all, std::int64_t element) {
-  return {static_cast<const std::byte*>(all.data) + element * size_of(all.type), all.type, nullptr};
-}
 
 /// No more threads than there is work for.
 int lanes_for(std::int64_t work) {
@@ -80,7 +73,7 @@ struct Attention::Impl {
 Attention::Attention(const AttentionShape& shape, const AttentionTypes& types)
     : impl_(std::make_unique<Impl>(
           shape, types,
-          lanes_for(shape.batch * shape.heads * std::max<std::int64_t>(shape.tokens / 16, 1)))) {}
+          lanes_for(shape.batch * shape.heads * std::max<std::int64_t>(shape.tokens / kFewestRows, 1)))) {}
 
 Attention::~Attention() = default;
 Attention::Attention(Attention&&) noexcept = default;
@@ -100,14 +93,14 @@ void Attention::run(ConstValues qkv, float* maps, Values context, const Attentio
       const std::int64_t image = i / tiles.count / s.heads;
       const std::int64_t first = i % tiles.count * tiles.rows;
       const std::int64_t rows = i % tiles.count == tiles.count - 1 ? tiles.last_rows : tiles.rows;
-      const ConstValues q = part(qkv, (image * s.tokens * 3) * D + head * s.head_size);
-      if (taken != i / tiles.count) lane.take_keys(part(q, D), part(q, 2 * D));
+      const ConstValues q = qkv.at((image * s.tokens * 3) * D + head * s.head_size);
+      if (taken != i / tiles.count) lane.take_keys(q.at(D), q.at(2 * D));
       taken = i / tiles.count;
       if (i % tiles.count == 0 && i / tiles.count % s.heads + 1 < s.heads)
-        lane.expect(part(q, s.head_size), part(q, D + s.head_size), part(q, 2 * D + s.head_size));
-      lane.score(part(q, first * 3 * D), rows);
+        lane.expect(q.at(s.head_size), q.at(D + s.head_size), q.at(2 * D + s.head_size));
+      lane.score(q.at(first * 3 * D), rows);
       if (terms.bias != nullptr) terms.bias->add_to(lane.scores(0), head, first, rows);
-      const Values to = part(context, (image * s.tokens + first) * D + head * s.head_size);
+      const Values to = context.at((image * s.tokens + first) * D + head * s.head_size);
       if (maps == nullptr && s.maps == 1) {
         lane.weigh(rows, to);
         continue;

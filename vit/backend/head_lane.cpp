@@ -26,10 +26,6 @@ dnnl::matmul::primitive_desc weigh_pd(const LaneShape& s, std::int64_t rows,
           base_attr()};
 }
 
-const std::byte* at(ConstValues values, std::int64_t element) {
-  return static_cast<const std::byte*>(values.data) + element * size_of(values.type);
-}
-
 }  // namespace
 
 HeadLane::Products::Products(Context& context, const LaneShape& s, std::int64_t rows,
@@ -75,7 +71,7 @@ HeadLane::HeadLane(const LaneShape& s, std::int64_t last_rows, LargeMemoryPool& 
 
 void HeadLane::take_keys(ConstValues k, ConstValues v) {
   for (std::int64_t map = 0; map < shape_.maps; ++map) {
-    bind(from_k_, at(k, map * map_size(shape_)));
+    bind(from_k_, k.at(map * map_size(shape_)).data);
     pack_keys_.execute(
         {{DNNL_ARG_FROM, from_k_.get()}, {DNNL_ARG_TO, k_[static_cast<std::size_t>(map)].get()}});
   }
@@ -87,7 +83,7 @@ void HeadLane::score(ConstValues q, std::int64_t rows) {
   Products& products = products_for(rows);
   bind(products.q, queries_.values().data);
   for (std::int64_t map = 0; map < shape_.maps; ++map) {
-    bind(products.from, at(q, map * map_size(shape_)));
+    bind(products.from, q.at(map * map_size(shape_)).data);
     products.take_queries.execute({{DNNL_ARG_FROM, products.from.get()}, {DNNL_ARG_TO, products.q.get()}});
     bind(products.scores, scores(map));
     products.score.execute({{DNNL_ARG_SRC, products.q.get()},

@@ -47,12 +47,11 @@ std::optional<RowActivation> row_activation(std::optional<Activation> activation
 /// no fast post-op for, and with it all the rest.
 struct Linear::Impl {
   Impl(Context& context, std::int64_t row_count, const PackedLinear& like, const Epilogue& what_follows,
-       const LinearTypes& linear_types, const dnnl::matmul::primitive_desc& pd)
+       ValueType given, const dnnl::matmul::primitive_desc& pd)
       : rows(row_count),
         out(like.out()),
         in(like.in()),
         epilogue(what_follows),
-        types(linear_types),
         quantised(like.precision() == Precision::int8),
         context_impl(&context.impl()),
         matmul(context, pd, dnnl::matmul(pd)),
@@ -60,7 +59,7 @@ struct Linear::Impl {
         dst(unbound(pd.dst_desc())),
         factor(unbound(pd.dst_desc())) {
     const ValueType multiplied = multiplied_type(like.precision());
-    if (types.src != multiplied) rounded = ValueBuffer(rows, in, multiplied, memory);
+    if (given != multiplied) rounded = ValueBuffer(rows, in, multiplied, memory);
     if (quantised) {
       context.impl().reserve_sums(rows * out);
       activation = row_activation(epilogue.activation);
@@ -87,9 +86,10 @@ struct Linear::Impl {
     sums_memory = unbound(md);
   }
 
+  /// `factors`: of Epilogue::multiply, else null.
+  void run(ConstValues values, const PackedLinear::Impl& weights, const void* factors, Values to);
   ConstValues multiplicand(ConstValues values);
-  void multiply(ConstValues values, const PackedLinear::Impl& weights, void* to,
-                const dnnl::memory* factor_memory);
+  void multiply(ConstValues values, const PackedLinear::Impl& weights, const void* factors, void* to);
   void finish_rows(ConstValues multiplied, const PackedLinear::Impl& weights, const float* factors,
                    Values to);
 
@@ -97,7 +97,6 @@ struct Linear::Impl {
   std::int64_t out;
   std::int64_t in;
   Epilogue epilogue;
-  LinearTypes types;
   bool quantised;
   Context::Impl* context_impl;
   Primitive matmul;
@@ -120,7 +119,7 @@ Linear::Linear(Context& context, std::int64_t rows, const PackedLinear& like, co
     const dnnl::post_ops ops = quantised ? dnnl::post_ops() : fused(epilogue, dense({rows, like.out()}, dst));
     const auto pd = describe_matmul(rows, {like.in(), like.out(), like.precision(), like.impl().has_bias},
                                     like.impl().weights.get_desc(), ops, dst);
-    return std::make_unique<Impl>(context, rows, like, epilogue, types, pd);
+    return std::make_unique<Impl>(context, rows, like, epilogue, types.src, pd);
   });
 }
 
@@ -133,8 +132,7 @@ ConstValues Linear::Impl::multiplicand(ConstValues values) {
   return rounded.values();
 }
 
-void Linear::Impl::multiply(ConstValues values, const PackedLinear::Impl& w, void* to,
-                            const dnnl::memory* factor_memory) {
+void Linear::Impl::multiply(ConstValues values, const PackedLinear::Impl& w, const void* factors, void* to) {
   bind(src, values.data);
   bind(dst, to);
   std::array<dnnl_exec_arg_t, 6> args;
@@ -147,8 +145,10 @@ void Linear::Impl::multiply(ConstValues values, const PackedLinear::Impl& w, voi
   } else if (w.has_bias) {
     args[count++] = {DNNL_ARG_BIAS, w.bias.get()};
   }
-  if (factor_memory != nullptr)
-    args[count++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, factor_memory->get()};
+  if (factors != nullptr) {
+    bind(factor, factors);
+    args[count++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, factor.get()};
+  }
   matmul.execute({args.data(), count});
 }
 
@@ -167,8 +167,7 @@ void Linear::Impl::finish_rows(ConstValues multiplied, const PackedLinear::Impl&
     return;
   }
   const RowActivation act = activation.value_or(RowActivation::none);
-  const bool direct = activation && factors == nullptr && to.type != ValueType::u8;
-  if (direct && to.type == ValueType::bf16) {
+  if (activation && factors == nullptr && to.type == ValueType::bf16) {
 #pragma omp parallel for
     for (std::int64_t row = 0; row < rows; ++row)
       kernels.dequantise_bf16(row_of(row), act, static_cast<bf16_t*>(to.data) + row * out);
@@ -192,29 +191,23 @@ void Linear::Impl::finish_rows(ConstValues multiplied, const PackedLinear::Impl&
   if (to.type != ValueType::f32) convert_rows(plain, {rows, out}, to);
 }
 
-void Linear::run(ConstValues src, const PackedLinear& weights, Values dst) {
-  const PackedLinear::Impl& w = weights.impl();
-  const ConstValues multiplied = impl_->multiplicand(src);
-  if (impl_->quantised) {
-    impl_->multiply(multiplied, w, impl_->context_impl->sums(), nullptr);
-    impl_->finish_rows(multiplied, w, nullptr, dst);
+void Linear::Impl::run(ConstValues values, const PackedLinear::Impl& w, const void* factors, Values to) {
+  const ConstValues multiplied = multiplicand(values);
+  if (quantised) {
+    multiply(multiplied, w, nullptr, context_impl->sums());
+    finish_rows(multiplied, w, static_cast<const float*>(factors), to);
     return;
   }
-  impl_->multiply(multiplied, w, dst.data, nullptr);
-  if (impl_->behind)
-    activate_in_place(*impl_->behind, static_cast<float*>(dst.data), impl_->rows * impl_->out);
+  multiply(multiplied, w, factors, to.data);
+  if (behind) activate_in_place(*behind, static_cast<float*>(to.data), rows * out);
+}
+
+void Linear::run(ConstValues src, const PackedLinear& weights, Values dst) {
+  impl_->run(src, weights.impl(), nullptr, dst);
 }
 
 void Linear::run_times(ConstValues factor, ConstValues src, const PackedLinear& weights, Values dst) {
-  const PackedLinear::Impl& w = weights.impl();
-  const ConstValues multiplied = impl_->multiplicand(src);
-  if (impl_->quantised) {
-    impl_->multiply(multiplied, w, impl_->context_impl->sums(), nullptr);
-    impl_->finish_rows(multiplied, w, static_cast<const float*>(factor.data), dst);
-    return;
-  }
-  bind(impl_->factor, factor.data);
-  impl_->multiply(multiplied, w, dst.data, &impl_->factor);
+  impl_->run(src, weights.impl(), factor.data, dst);
 }
 
 const std::string& Linear::kernel() const {

@@ -407,12 +407,8 @@ bool has_avx512_bf16() {
 }  // namespace
 
 const RowKernels& row_kernels() {
-#ifdef VITRINE_DISPATCH
-  if (has_avx512_bf16()) return Avx512Bf16::kernels;
-  if (has_avx512()) return Avx512::kernels;
-  if (has_avx2()) return Avx2::kernels;
-#endif
-  return Portable::kernels;
+  static const RowKernels best = all_row_kernels().front().kernels;
+  return best;
 }
 
 std::vector<RowKernelVariant> all_row_kernels() {

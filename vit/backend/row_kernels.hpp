@@ -61,7 +61,7 @@ struct RowKernelVariant {
   RowKernels kernels;
 };
 
-/// All that this processor can run, the best first: for tests.
+/// All that this processor can run, the best first.
 std::vector<RowKernelVariant> all_row_kernels();
 
 }  // namespace vit::backend
