@@ -50,9 +50,7 @@ int run_convert(const ConvertOptions& options) {
                                                       {.dtype = parse_dtype(options.dtype),
                                                        .transformers = options.to == "transformers",
                                                        .overwrite = options.force});
-  if (!options.common.quiet) {
-    for (const std::string& note : report.notes) print_error("note: " + note);
-  }
+  report_notes(options.common, report.notes);
   Output output({});
   output.write(fmt::format("{}: {} tensors, {}\n", options.output, report.tensors, name_of(report.dtype)));
   for (const auto& file : report.files) output.write(fmt::format("  {}\n", file.filename().string()));

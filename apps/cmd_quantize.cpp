@@ -64,9 +64,7 @@ int run_quantize(const QuantizeOptions& options) {
                             .overwrite = options.force,
                             .matrices = io::MatrixStorage::int8,
                             .producer = std::string("vitrine ") + VITRINE_VERSION});
-  if (!options.common.quiet) {
-    for (const std::string& note : report.notes) print_error("note: " + note);
-  }
+  report_notes(options.common, report.notes);
   Output output({});
   output.write(report_text(options, checkpoint.info, report));
   output.finish();

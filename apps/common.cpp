@@ -199,11 +199,16 @@ void report_precision(const CommonOptions& options, const Model& model) {
   print_error(fmt::format("note: {}: {}", asked, model.precision_note()));
 }
 
+void report_notes(const CommonOptions& options, const std::vector<std::string>& notes) {
+  if (options.quiet) return;
+  for (const std::string& note : notes) print_error("note: " + note);
+}
+
 void report_model(const CommonOptions& options, const io::CheckpointInfo& info) {
   if (options.verbose) {
     print_error(io::describe(info));
-  } else if (!options.quiet) {
-    for (const std::string& note : info.notes) print_error("note: " + note);
+  } else {
+    report_notes(options, info.notes);
   }
 }
 

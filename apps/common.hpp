@@ -88,6 +88,9 @@ ExitCode report_failure(const std::exception& failure);
 /// for, unless with -q.
 void report_precision(const CommonOptions& options, const Model& model);
 
+/// On stderr, unless with -q.
+void report_notes(const CommonOptions& options, const std::vector<std::string>& notes);
+
 /// On stderr: all that was resolved with -v, else only what is unusual about this model, nothing with -q.
 void report_model(const CommonOptions& options, const io::CheckpointInfo& info);
 
