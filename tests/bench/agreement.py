@@ -12,9 +12,7 @@ and fp32's labels must be those of the Python library (expected-top1.csv, expect
 are within 0.005. A processor without a precision computes in fp32, which is said and not counted as agreement. Needs numpy.
 """
 import argparse
-import csv
 import json
-import math
 import os
 import struct
 import subprocess
@@ -23,10 +21,12 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "conformance"))
+from real_models import MARGIN, expected_rows, picture_key, scores  # noqa: E402
+
 PRECISIONS = ("fp32", "bf16", "int8")
 SAME_LABEL = {"fp32": 1, "bf16": 0.995, "int8": 0.99}
 COSINE = {"fp32": 0.999999, "bf16": 0.999, "int8": 0.995}
-MARGIN = 0.005
 CHUNK = 100  # pictures whose pixels lie on the disk at a time
 
 # model -> folder of its pictures, what the Python library says of them
@@ -56,22 +56,9 @@ def softmax(logits):
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-def expected_rows(path):
-    """The key of a picture -> its row: its path, or the number that its name starts with."""
-    with open(path, newline="", encoding="utf-8") as f:
-        return {row.get("image") or int(row["index"]): row for row in csv.DictReader(f)}
-
-
-def key_of(path, folder, expected):
-    relative = os.path.relpath(path, folder).replace(os.sep, "/")
-    return relative if relative in expected else int(os.path.basename(path).split("-")[0])
-
-
 def margin(row):
-    logits = [float(value) for name, value in row.items() if name.startswith("logit_")]
-    top = max(logits)
-    scores = sorted((math.exp(value - top) for value in logits), reverse=True)
-    return (scores[0] - scores[1]) / sum(scores)
+    first, second = sorted(scores(row).values(), reverse=True)[:2]
+    return first - second
 
 
 def compute(program, model, pictures, precisions):
@@ -118,9 +105,9 @@ def report(name, results, labels, rows):
         best = logits.argmax(axis=1)
         same = float((best == best32).mean())
         cosine = cosines(features, features32)
-        scores = np.abs(softmax(logits) - softmax(logits32)).max()
+        furthest = np.abs(softmax(logits) - softmax(logits32)).max()
         print(f"{name:22} {precision}  {len(best):5} pictures  same label {100 * same:6.2f} %  right {100 * (best == truth).mean():5.1f} %  "
-              f"cosine {cosine.min():.5f} least, {cosine.mean():.5f} mean  scores within {scores:.3f}", flush=True)
+              f"cosine {cosine.min():.5f} least, {cosine.mean():.5f} mean  scores within {furthest:.3f}", flush=True)
         if same < SAME_LABEL[precision]:
             missed.append(f"{name}, {precision}: {100 * same:.2f} % have fp32's label, {100 * SAME_LABEL[precision]} % should")
         if cosine.min() < COSINE[precision]:
@@ -143,7 +130,7 @@ def main():
         pictures_folder = os.path.join(options.shared, "images", folder)
         expected = expected_rows(os.path.join(model, expected_name))
         pictures = sorted(os.path.join(place, file) for place, _, files in os.walk(pictures_folder) for file in files)
-        rows = [expected[key_of(picture, pictures_folder, expected)] for picture in pictures]
+        rows = [expected[picture_key(picture, pictures_folder, expected)] for picture in pictures]
         with open(os.path.join(model, "config.json"), encoding="utf-8") as f:
             id2label = json.load(f)["id2label"]
         labels = [id2label[str(i)] for i in range(len(id2label))]
