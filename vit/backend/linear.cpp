@@ -11,7 +11,7 @@
 namespace vit::backend {
 namespace {
 
-/// The post-ops that oneDNN's matmul does itself.
+/// The post-ops that oneDNN's product does itself.
 dnnl::post_ops fused(const Epilogue& epilogue, const dnnl::memory::desc& dst) {
   dnnl::post_ops ops;
   if (epilogue.activation) append_eltwise(ops, *epilogue.activation);
@@ -47,17 +47,17 @@ std::optional<RowActivation> row_activation(std::optional<Activation> activation
 /// no fast post-op for, and with it all the rest.
 struct Linear::Impl {
   Impl(Context& context, std::int64_t row_count, const PackedLinear& like, const Epilogue& what_follows,
-       ValueType given, const dnnl::matmul::primitive_desc& pd)
+       ValueType given, const Product& chosen)
       : rows(row_count),
         out(like.out()),
         in(like.in()),
         epilogue(what_follows),
         quantised(like.precision() == Precision::int8),
         context_impl(&context.impl()),
-        matmul(context, pd, dnnl::matmul(pd)),
-        src(unbound(pd.src_desc())),
-        dst(unbound(pd.dst_desc())),
-        factor(unbound(pd.dst_desc())) {
+        product(context, chosen.description, chosen.primitive),
+        src(unbound(chosen.src)),
+        dst(unbound(chosen.dst)),
+        factor(unbound(chosen.dst)) {
     const ValueType multiplied = multiplied_type(like.precision());
     if (given != multiplied) rounded = ValueBuffer(rows, in, multiplied, memory);
     if (quantised) {
@@ -69,7 +69,7 @@ struct Linear::Impl {
     }
   }
 
-  /// For the activations of int8 that neither the row's epilogue nor a post-op of its matmul can do.
+  /// For the activations of int8 that neither the row's epilogue nor a post-op of its product can do.
   void build_eltwise(Context& context) {
     if (!has_eltwise(*epilogue.activation)) {
       behind = epilogue.activation;
@@ -99,7 +99,7 @@ struct Linear::Impl {
   Epilogue epilogue;
   bool quantised;
   Context::Impl* context_impl;
-  Primitive matmul;
+  Primitive product;
   LargeMemoryPool memory;
   ValueBuffer rounded;                      // src as it is multiplied, where that is not what src is
   std::optional<RowActivation> activation;  // of int8
@@ -117,9 +117,11 @@ Linear::Linear(Context& context, std::int64_t rows, const PackedLinear& like, co
     const bool quantised = like.precision() == Precision::int8;
     const ValueType dst = quantised ? ValueType::f32 : types.dst;
     const dnnl::post_ops ops = quantised ? dnnl::post_ops() : fused(epilogue, dense({rows, like.out()}, dst));
-    const auto pd = describe_matmul(rows, {like.in(), like.out(), like.precision(), like.impl().has_bias},
-                                    like.impl().weights.get_desc(), ops, dst);
-    return std::make_unique<Impl>(context, rows, like, epilogue, types.src, pd);
+    const PackedLinear::Impl& weights = like.impl();
+    const Product product =
+        describe_product(weights.kind, rows, {like.in(), like.out(), like.precision(), weights.has_bias},
+                         weights.weights.get_desc(), ops, dst);
+    return std::make_unique<Impl>(context, rows, like, epilogue, types.src, product);
   });
 }
 
@@ -149,7 +151,7 @@ void Linear::Impl::multiply(ConstValues values, const PackedLinear::Impl& w, con
     bind(factor, factors);
     args[count++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, factor.get()};
   }
-  matmul.execute({args.data(), count});
+  product.execute({args.data(), count});
 }
 
 void Linear::Impl::finish_rows(ConstValues multiplied, const PackedLinear::Impl& w, const float* factors,
@@ -211,7 +213,7 @@ void Linear::run_times(ConstValues factor, ConstValues src, const PackedLinear& 
 }
 
 const std::string& Linear::kernel() const {
-  return impl_->matmul.kernel();
+  return impl_->product.kernel();
 }
 
 }  // namespace vit::backend

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 
 #include "vit/quantised.hpp"
 
@@ -46,11 +47,18 @@ const float* in_place(const WeightView& weight) {
   return plain && aligned ? reinterpret_cast<const float*>(part.data) : nullptr;
 }
 
-/// Copies [out, in] numbers into a layout of [in, out].
-dnnl::memory packed(const void* plain, dnnl::memory::data_type type, std::int64_t in, std::int64_t out,
-                    const dnnl::memory::desc& wanted, LargeMemoryPool* pool) {
+/// [out, in] numbers as they lie in a file, by the axes that the primitive gives them.
+dnnl::memory::desc plain_layout(ProductKind kind, dnnl::memory::data_type type, std::int64_t in,
+                                std::int64_t out) {
+  if (kind == ProductKind::inner_product) return {{out, in}, type, dnnl::memory::dims{in, 1}};
+  return {{in, out}, type, dnnl::memory::dims{1, in}};
+}
+
+/// Copies numbers into another layout.
+dnnl::memory packed(const void* plain, const dnnl::memory::desc& layout, const dnnl::memory::desc& wanted,
+                    LargeMemoryPool* pool) {
   dnnl::stream stream(engine());
-  dnnl::memory from({{in, out}, type, dnnl::memory::dims{1, in}}, engine(), const_cast<void*>(plain));
+  dnnl::memory from(layout, engine(), const_cast<void*>(plain));
   dnnl::memory to = pool != nullptr ? dnnl::memory(wanted, engine(), pool->take(wanted.get_size()))
                                     : dnnl::memory(wanted, engine());
   dnnl::reorder(from, to).execute(stream, from, to);
@@ -99,7 +107,9 @@ ValueType multiplied_type(Precision precision) {
   return ValueType::f32;
 }
 
-dnnl::matmul::primitive_desc describe_matmul(std::int64_t rows, const MatmulShape& shape,
+namespace {
+
+dnnl::matmul::primitive_desc describe_matmul(std::int64_t rows, const ProductShape& shape,
                                              const dnnl::memory::desc& weights, const dnnl::post_ops& ops,
                                              ValueType dst) {
   dnnl::primitive_attr attr = base_attr();
@@ -115,6 +125,42 @@ dnnl::matmul::primitive_desc describe_matmul(std::int64_t rows, const MatmulShap
           attr};
 }
 
+dnnl::inner_product_forward::primitive_desc describe_inner_product(std::int64_t rows,
+                                                                   const ProductShape& shape,
+                                                                   const dnnl::memory::desc& weights,
+                                                                   const dnnl::post_ops& ops, ValueType dst) {
+  dnnl::primitive_attr attr = base_attr();
+  attr.set_post_ops(ops);
+  return {engine(),
+          dnnl::prop_kind::forward_inference,
+          dense({rows, shape.in}, multiplied_type(shape.precision)),
+          weights.is_zero() ? any_layout({shape.out, shape.in}, weight_type(shape.precision)) : weights,
+          shape.bias ? dense({shape.out}) : dnnl::memory::desc(),
+          dense({rows, shape.out}, dst),
+          attr};
+}
+
+template <class Primitive, class Description>
+Product chosen(const Description& pd) {
+  return {pd, Primitive(pd), pd.src_desc(), pd.weights_desc(), pd.dst_desc()};
+}
+
+}  // namespace
+
+ProductKind product_kind(std::int64_t rows, const ProductShape& shape) {
+  if (shape.precision != Precision::fp32) return ProductKind::matmul;
+  const auto pd = describe_matmul(rows, shape, {}, {}, ValueType::f32);
+  const bool packs = !std::string_view(pd.impl_info_str()).starts_with("gemm:");
+  return packs ? ProductKind::matmul : ProductKind::inner_product;
+}
+
+Product describe_product(ProductKind kind, std::int64_t rows, const ProductShape& shape,
+                         const dnnl::memory::desc& weights, const dnnl::post_ops& ops, ValueType dst) {
+  if (kind == ProductKind::inner_product)
+    return chosen<dnnl::inner_product_forward>(describe_inner_product(rows, shape, weights, ops, dst));
+  return chosen<dnnl::matmul>(describe_matmul(rows, shape, weights, ops, dst));
+}
+
 PackedLinear::PackedLinear(const LinearWeights& weights, const Packing& packing,
                            std::span<const float> out_scale)
     : out_(weights.weight.shape.front()), precision_(packing.precision), impl_(std::make_unique<Impl>()) {
@@ -122,13 +168,18 @@ PackedLinear::PackedLinear(const LinearWeights& weights, const Packing& packing,
   guarded("pack the weights of a linear layer", [&] {
     impl_->has_bias = !weights.bias.empty();
     const ValueType dst = precision_ == Precision::bf16 ? ValueType::bf16 : ValueType::f32;
-    const auto pd = describe_matmul(packing.rows, {in_, out_, precision_, impl_->has_bias}, {}, {}, dst);
+    const ProductShape shape{in_, out_, precision_, impl_->has_bias};
+    impl_->kind = product_kind(packing.rows, shape);
+    const dnnl::memory::desc wanted = describe_product(impl_->kind, packing.rows, shape, {}, {}, dst).weights;
+    const auto layout = [&](dnnl::memory::data_type type) {
+      return plain_layout(impl_->kind, type, in_, out_);
+    };
     Tensor bias = scaled_bias(weights.bias, out_, out_scale);
     if (precision_ == Precision::int8) {
       const QuantisedMatrix matrix = quantise(weights.weight);
       take_scales(matrix, in_, out_scale, *impl_);
-      impl_->weights = packed(matrix.levels.data(), dnnl::memory::data_type::s8, in_, out_, pd.weights_desc(),
-                              packing.pool);
+      impl_->weights =
+          packed(matrix.levels.data(), layout(dnnl::memory::data_type::s8), wanted, packing.pool);
       impl_->row_bias = std::move(bias);
       return;
     }
@@ -140,9 +191,10 @@ PackedLinear::PackedLinear(const LinearWeights& weights, const Packing& packing,
       if (!out_scale.empty()) scale_rows(copy, in_, out_scale);
       plain = copy.data();
     }
-    impl_->weights = packed(plain, dnnl::memory::data_type::f32, in_, out_, pd.weights_desc(), packing.pool);
+    impl_->weights = packed(plain, layout(dnnl::memory::data_type::f32), wanted, packing.pool);
     if (impl_->has_bias) {
-      impl_->bias = dnnl::memory(dense({1, out_}), engine());
+      const bool one_axis = impl_->kind == ProductKind::inner_product;
+      impl_->bias = dnnl::memory(one_axis ? dense({out_}) : dense({1, out_}), engine());
       std::copy_n(bias.data(), out_, static_cast<float*>(impl_->bias.get_data_handle()));
     }
   });

@@ -1,5 +1,6 @@
 #include "vit/backend/square_matmul.hpp"
 
+#include "vit/backend/packed_linear.hpp"
 #include "vit/backend/primitive.hpp"
 #include "vit/large_memory.hpp"
 
@@ -15,7 +16,7 @@ struct Types {
 Types types_of(Precision precision) {
   switch (precision) {
     case Precision::fp32:
-      return {DataType::f32, DataType::f32, DataType::f32};
+      break;  // has no types of its own here
     case Precision::bf16:
       return {DataType::bf16, DataType::bf16, DataType::bf16};
     case Precision::int8:
@@ -24,13 +25,20 @@ Types types_of(Precision precision) {
   throw Error(ErrorCode::internal, "a matmul of no known precision");
 }
 
-dnnl::matmul::primitive_desc describe(Precision precision, std::int64_t size) {
+/// Of fp32 as the layers do it.
+Product describe(Precision precision, std::int64_t size) {
+  if (precision == Precision::fp32) {
+    const ProductShape shape{size, size, precision, false};
+    return describe_product(product_kind(size, shape), size, shape, {}, {}, ValueType::f32);
+  }
   const Types types = types_of(precision);
   const auto row_major = [&](DataType type) {
     return dnnl::memory::desc({size, size}, type, dnnl::memory::format_tag::ab);
   };
   const dnnl::memory::desc weights({size, size}, types.weights, dnnl::memory::format_tag::any);
-  return {engine(), row_major(types.src), weights, row_major(types.dst), base_attr()};
+  const dnnl::matmul::primitive_desc pd(engine(), row_major(types.src), weights, row_major(types.dst),
+                                        base_attr());
+  return {pd, dnnl::matmul(pd), pd.src_desc(), pd.weights_desc(), pd.dst_desc()};
 }
 
 /// Small whole numbers, which every type holds: no zeros that an operation might be cheaper for.
@@ -55,16 +63,16 @@ struct LargeMatrix {
 }  // namespace
 
 struct SquareMatmul::Impl {
-  Impl(Context& context, const dnnl::matmul::primitive_desc& pd, std::int64_t size)
-      : matmul(context, pd, dnnl::matmul(pd)),
-        src(pd.src_desc()),
-        weights(pd.weights_desc()),
-        dst(pd.dst_desc()) {
+  Impl(Context& context, const Product& chosen, std::int64_t size)
+      : product(context, chosen.description, chosen.primitive),
+        src(chosen.src),
+        weights(chosen.weights),
+        dst(chosen.dst) {
     fill(src.memory, size);
     fill(weights.memory, size);
   }
 
-  Primitive matmul;
+  Primitive product;
   LargeMatrix src;
   LargeMatrix weights;
   LargeMatrix dst;
@@ -79,13 +87,13 @@ SquareMatmul::~SquareMatmul() = default;
 SquareMatmul::SquareMatmul(SquareMatmul&&) noexcept = default;
 
 void SquareMatmul::run() {
-  impl_->matmul.execute({{DNNL_ARG_SRC, impl_->src.memory.get()},
+  impl_->product.execute({{DNNL_ARG_SRC, impl_->src.memory.get()},
                          {DNNL_ARG_WEIGHTS, impl_->weights.memory.get()},
                          {DNNL_ARG_DST, impl_->dst.memory.get()}});
 }
 
 const std::string& SquareMatmul::kernel() const {
-  return impl_->matmul.kernel();
+  return impl_->product.kernel();
 }
 
 }  // namespace vit::backend
