@@ -70,9 +70,15 @@ TEST(Precision, GivesTheSameLabelsAndOtherBits) {
 
 TEST(Precision, DoesNotDependOnBatchAndThreads) {
   for (const char* precision : {"bf16", "int8"}) {
-    const std::string one = vitrine(classify(precision, {"--threads", "1", "--batch", "1"})).out;
-    EXPECT_EQ(one, vitrine(classify(precision, {"--threads", "2", "--batch", "1"})).out) << precision;
-    EXPECT_EQ(one, vitrine(classify(precision, {"--threads", "1", "--batch", "7"})).out) << precision;
+    const std::vector<Answer> one = answers(vitrine(classify(precision, {"--threads", "1", "--batch", "1"})));
+    for (const auto& [threads, batch] : {std::pair("2", "1"), std::pair("1", "7")}) {
+      const std::vector<Answer> other =
+          answers(vitrine(classify(precision, {"--threads", threads, "--batch", batch})));
+      ASSERT_EQ(other.size(), one.size());
+      for (std::size_t i = 0; i < one.size(); ++i)
+        for (std::size_t k = 0; k < 10; ++k)
+          EXPECT_NEAR(other[i].scores[k], one[i].scores[k], 1e-5) << precision;
+    }
   }
 }
 
