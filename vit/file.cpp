@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -161,7 +162,7 @@ void MappedFile::release_pages(std::span<const std::byte> part) const {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-AtomicFile::AtomicFile(std::filesystem::path target)
+AtomicFile::AtomicFile(std::filesystem::path target, std::optional<KeptUnfinished> kept)
     : target_(std::move(target)), final_(follow_links(target_)) {
   static std::atomic<unsigned> counter{0};
   if (!final_.has_filename()) fail(final_.empty() ? ENOENT : EISDIR);
@@ -171,6 +172,12 @@ AtomicFile::AtomicFile(std::filesystem::path target)
   if (exists && ::access(final_.c_str(), W_OK) != 0) fail(errno);  // a rename would replace a protected file
   special_ = exists && !S_ISREG(status.st_mode);
 
+  kept_ = kept && !special_;
+  if (kept_) {
+    open_kept(*kept);
+    if (exists) ::fchmod(descriptor_, status.st_mode & 07777);
+    return;
+  }
   std::error_code no_folder;
   const std::filesystem::path folder =
       special_ ? std::filesystem::temp_directory_path(no_folder) : final_.parent_path();
@@ -183,6 +190,23 @@ AtomicFile::AtomicFile(std::filesystem::path target)
     fail(error);
   }
   if (exists && !special_) ::fchmod(descriptor_, status.st_mode & 07777);
+}
+
+void AtomicFile::open_kept(const KeptUnfinished& kept) {
+  temporary_ = unfinished_path(target_);
+  descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(errno);
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(std::exchange(descriptor_, -1));
+    throw Error(ErrorCode::output_unwritable,
+                fmt::format("{}: another program is writing it", temporary_.string()));
+  }
+  if (::ftruncate(descriptor_, static_cast<off_t>(kept.bytes)) != 0) fail(errno);
+  end_ = kept.bytes;
+}
+
+std::filesystem::path AtomicFile::unfinished_path(const std::filesystem::path& target) {
+  return follow_links(target).native() + ".partial";
 }
 
 AtomicFile::~AtomicFile() {
@@ -232,7 +256,7 @@ void AtomicFile::copy_to_target() {
 
 void AtomicFile::remove_temporary() noexcept {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!temporary_.empty() && !kept_) ::unlink(temporary_.c_str());
   temporary_.clear();
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,13 +60,18 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+/// A file whose unfinished form can be seen, TARGET.partial, and stays if the program ends before commit().
+struct KeptUnfinished {
+  std::uint64_t bytes = 0;  ///< of one that an earlier program left, to go on behind; 0: begins anew
+};
+
 /// A file that appears complete or not at all: written beside its target, renamed over it by commit(),
 /// removed otherwise. A symbolic link is followed, an existing file's permissions are kept. A target that is
 /// no regular file (/dev/stdout, a FIFO) receives the bytes in commit(). Every member throws
 /// Error(output_unwritable) naming the target and the system's reason.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path target);
+  explicit AtomicFile(std::filesystem::path target, std::optional<KeptUnfinished> kept = std::nullopt);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -81,8 +87,12 @@ class AtomicFile {
   /// Where the bytes are until commit(), for reading them back.
   const std::filesystem::path& temporary() const { return temporary_; }
 
+  /// Where a kept unfinished file lies.
+  static std::filesystem::path unfinished_path(const std::filesystem::path& target);
+
  private:
   [[noreturn]] void fail(int error) const;
+  void open_kept(const KeptUnfinished& kept);
   void copy_to_target();
   void remove_temporary() noexcept;
 
@@ -90,6 +100,7 @@ class AtomicFile {
   std::filesystem::path final_;      ///< where it really is, behind symbolic links
   std::filesystem::path temporary_;  ///< empty: none
   bool special_ = false;             ///< the target is no regular file
+  bool kept_ = false;                ///< the temporary file stays if there is no commit()
   int descriptor_ = -1;
   std::uint64_t end_ = 0;
 };
