@@ -3,26 +3,165 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <iostream>
+#include <filesystem>
+#include <istream>
 #include <memory>
 
 #include "apps/load_model.hpp"
 #include "apps/output.hpp"
+#include "apps/progress.hpp"
+#include "apps/resume.hpp"
 #include "apps/rows.hpp"
+#include "apps/stop_signal.hpp"
+#include "apps/terminal.hpp"
 #include "io/classify_pictures.hpp"
 #include "io/inputs.hpp"
 
 namespace vit::apps {
 namespace {
 
+constexpr std::array<const char*, 4> kFormats{"text", "json", "jsonl", "csv"};
+
+std::string format_of(const ClassifyOptions& options) {
+  if (!options.format.empty()) return options.format;
+  const std::string ending = std::filesystem::path(options.output).extension().native();
+  for (const char* format : kFormats)
+    if (ending == std::string(".") + format) return format;
+  return "text";
+}
+
+bool writes_file(const ClassifyOptions& options) {
+  return !options.output.empty() && options.output != "-";
+}
+
+/// Rows in such a file stay when the run is interrupted, and --resume goes on from them.
+bool is_resumable(const ClassifyOptions& options) {
+  return writes_file(options) && format_of(options) == "jsonl";
+}
+
+/// Whether --resume finds that an earlier run came to its end.
+bool is_complete(const ClassifyOptions& options) {
+  std::error_code ignored;
+  return options.resume && std::filesystem::exists(options.output, ignored) &&
+         !std::filesystem::exists(AtomicFile::unfinished_path(options.output), ignored);
+}
+
+/// What an interrupted run left, if it is to be gone on with.
+EarlierRows find_earlier_rows(const ClassifyOptions& options, io::InputSource& inputs) {
+  if (!is_resumable(options)) return {};
+  const std::filesystem::path file = AtomicFile::unfinished_path(options.output);
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return {};
+  if (options.resume) return skip_earlier_rows(file, inputs);
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("{}: left by a run that was interrupted, or that is still going on; --resume goes on from "
+                  "it, or remove it to begin anew",
+                  file.string()));
+}
+
 Row to_row(const io::Answer& answer, const io::Labels& labels, std::optional<float> threshold) {
-  Row row{answer.input, {}, answer.error};
+  Row row{answer.input, answer.frame, {}, answer.error};
   for (const Prediction& p : answer.predictions) {
     if (!threshold || p.score >= *threshold)
       row.predictions.push_back({p.index, labels.name(p.index), p.score});
   }
   return row;
+}
+
+/// Rows to where they go, and what is said about them on standard error.
+class RowWriter {
+ public:
+  RowWriter(const ClassifyOptions& options, const std::string& format, const io::Labels& labels,
+            io::InputSource& inputs)
+      : options_(options),
+        labels_(labels),
+        answers_a_list_(std::find(options.inputs.names.begin(), options.inputs.names.end(), "-") !=
+                        options.inputs.names.end()),
+        earlier_(find_earlier_rows(options, inputs)),
+        output_(options.output,
+                is_resumable(options) ? std::optional(KeptUnfinished{earlier_.bytes}) : std::nullopt),
+        format_(make_row_format(format, !writes_file(options) && wants_colour(stdout))),
+        progress_(
+            options.progress && !options.common.quiet && !(is_terminal(stdout) && !writes_file(options)),
+            [&] { return inputs.total(); }) {
+    rows_ = earlier_.rows;
+    failures_ = earlier_.failures;
+    if (rows_ > 0)
+      report_notes(options.common, {fmt::format("{}: goes on behind {} rows", options.output, rows_)});
+    output_.write(format_->begin());
+  }
+
+  void write(const io::Answer& answer) {
+    const Row row = to_row(answer, labels_, options_.threshold);
+    if (earlier_.last) {
+      require_same(*earlier_.last, row, AtomicFile::unfinished_path(options_.output));
+      earlier_.last.reset();
+    }
+    ++rows_;
+    if (answer.error) {
+      ++failures_;
+      progress_.clear();
+      print_error(answer.error->what());
+    }
+    output_.write(format_->row(row));
+    if (answers_a_list_) output_.flush();
+    progress_.advance(answer.error.has_value());
+  }
+
+  /// Gives the exit code.
+  int finish() {
+    progress_.clear();
+    const int signal = StopSignal::received();
+    if (signal == 0 || !is_resumable(options_)) {
+      output_.write(format_->end());
+      output_.finish();
+    }
+    if (signal != 0) {
+      report_stop();
+      return 128 + signal;
+    }
+    return failures_ == 0 ? kOk : kSomeInputsFailed;
+  }
+
+  std::string summary() const { return fmt::format("{} pictures, {} failed", rows_, failures_); }
+
+ private:
+  void report_stop() const {
+    std::string text = fmt::format("stopped after {} rows", rows_);
+    if (is_resumable(options_)) {
+      text += fmt::format(", which are in {}; the same command with --resume goes on from there",
+                          AtomicFile::unfinished_path(options_.output).string());
+    } else if (writes_file(options_)) {
+      text += fmt::format(", which are in {}; only -o FILE.jsonl can be resumed", options_.output);
+    }
+    print_error(text);
+  }
+
+  const ClassifyOptions& options_;
+  const io::Labels& labels_;
+  bool answers_a_list_;
+  EarlierRows earlier_;
+  Output output_;
+  std::unique_ptr<RowFormat> format_;
+  Progress progress_;
+  std::int64_t rows_ = 0;
+  std::int64_t failures_ = 0;
+};
+
+/// "2/8" of --shard.
+io::Shard parse_shard(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const auto number = parse_number(std::string_view(text).substr(0, slash));
+  const auto count =
+      slash == std::string::npos ? std::nullopt : parse_number(std::string_view(text).substr(slash + 1));
+  if (!number || !count || *number < 1 || *number > *count)
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("--shard {}: expected NUMBER/COUNT from 1/COUNT to COUNT/COUNT, such as 2/8", text));
+  return {*number, *count};
 }
 
 }  // namespace
@@ -33,10 +172,16 @@ void add_classify(CLI::App& app, int& result) {
   add_input_arguments(command, options->inputs);
   add_model_option(command, options->common);
   add_label_option(command, options->common);
-  command.add_option("--format", options->format, "text, json, jsonl or csv")
-      ->check(CLI::IsMember({"text", "json", "jsonl", "csv"}))
-      ->capture_default_str();
+  command
+      .add_option("--format", options->format,
+                  "text, json, jsonl or csv (default: as the file's name ends, else text)")
+      ->check(CLI::IsMember(kFormats));
   command.add_option("-o,--output", options->output, "write to this file (default: standard output)");
+  command.add_flag("--resume", options->resume,
+                   "go on from what an interrupted run with the same inputs and -o FILE.jsonl has written");
+  command.add_option_function<std::string>(
+      "--shard", [options](const std::string& text) { options->shard = parse_shard(text); },
+      "only part NUMBER/COUNT of the inputs, such as 2/8: every eighth, from the second on");
   command.add_option("-k,--top-k", options->top_k, "labels for each picture")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
@@ -49,12 +194,25 @@ void add_classify(CLI::App& app, int& result) {
   add_precision_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
-  command.callback([options, &result] { result = run_classify(*options, std::cin); });
+  command.add_flag("!--no-progress", options->progress, "no progress on the terminal");
+  command.callback([options, &result] {
+    if (options->resume && !is_resumable(*options))
+      throw Error(ErrorCode::invalid_argument, "--resume needs -o FILE.jsonl (or -o FILE --format jsonl)");
+    const StopSignal stop_signal;
+    StoppableInput buffer;
+    std::istream list(&buffer);
+    result = run_classify(*options, list);
+  });
 }
 
 int run_classify(const ClassifyOptions& options, std::istream& list) {
   refuse_overwriting(options.output, options.inputs.names);
   refuse_overwriting(options.output, {options.common.model});
+  const std::string format = format_of(options);
+  if (is_complete(options)) {
+    report_notes(options.common, {options.output + ": is complete, nothing is left to be done"});
+    return kOk;
+  }
   const auto start = std::chrono::steady_clock::now();
   const auto classifier = std::make_shared<io::Classifier>(
       load_model(model_path(options.common), load_options(options.common)),
@@ -63,37 +221,22 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
   report_model(options.common, classifier->info());
   report_precision(options.common, *classifier->model());
 
-  io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive, .list = &list});
-  Output output(options.output);
-  const std::unique_ptr<RowFormat> format = make_row_format(options.format);
-  const bool answers_a_list =
-      std::find(options.inputs.names.begin(), options.inputs.names.end(), "-") != options.inputs.names.end();
-  std::size_t rows = 0;
-  std::size_t failures = 0;
-
-  output.write(format->begin());
-  const io::BulkTimes times = io::classify_pictures(
-      classifier, inputs,
-      {.cores = options.common.threads,
-       .batch = static_cast<std::size_t>(options.batch),
-       .top_k = options.top_k},
-      [&](const io::Answer& answer) {
-        ++rows;
-        if (answer.error) {
-          ++failures;
-          print_error(answer.error->what());
-        }
-        output.write(format->row(to_row(answer, classifier->info().labels, options.threshold)));
-        if (answers_a_list) output.flush();
-      });
-  output.write(format->end());
-  output.finish();
-
+  io::InputOptions input = input_options(options.inputs, &list);
+  input.shard = options.shard;
+  io::InputSource inputs(options.inputs.names, input);
+  RowWriter rows(options, format, classifier->info().labels, inputs);
+  const io::BulkTimes times = io::classify_pictures(classifier, inputs,
+                                                    {.cores = options.common.threads,
+                                                     .batch = static_cast<std::size_t>(options.batch),
+                                                     .top_k = options.top_k,
+                                                     .stop = [] { return StopSignal::received() != 0; }},
+                                                    [&](const io::Answer& answer) { rows.write(answer); });
+  const int result = rows.finish();
   if (options.common.verbose) {
-    print_error(fmt::format("{} pictures, {} failed; model loaded in {:.2f} s; {}", rows, failures,
-                            load_time.count(), io::describe(times)));
+    print_error(fmt::format("{}; model loaded in {:.2f} s; {}", rows.summary(), load_time.count(),
+                            io::describe(times)));
   }
-  return failures == 0 ? kOk : kSomeInputsFailed;
+  return result;
 }
 
 }  // namespace vit::apps

@@ -13,11 +13,14 @@ namespace vit::apps {
 struct ClassifyOptions {
   CommonOptions common;
   InputArguments inputs;
-  std::string format = "text";
+  std::string format;  ///< empty: by the ending of `output`
   std::string output;
   std::int64_t top_k = 5;
   std::optional<float> threshold;
   std::int64_t batch = 2;
+  io::Shard shard;
+  bool resume = false;
+  bool progress = true;
 };
 
 void add_classify(CLI::App& app, int& result);

@@ -115,11 +115,10 @@ exporter::ActivationRanges calibrate(const ExportCommandOptions& options, const 
   std::int64_t taken = 0;
   const auto next = [&]() -> std::optional<Tensor> {
     while (taken < kMostCalibrationPictures) {
-      const std::optional<io::Input> input = pictures.next();
+      std::optional<io::Input> input = pictures.next();
       if (!input) return std::nullopt;
       try {
-        if (input->error) throw *input->error;
-        Tensor picture = io::load_pixel_values(input->name, *checkpoint.info.recipe);
+        Tensor picture = io::load_pixel_values(*std::move(input), *checkpoint.info.recipe);
         ++taken;
         return picture;
       } catch (const Error& e) {

@@ -20,15 +20,15 @@ namespace {
 /// What became of one input.
 struct Prepared {
   std::string input;
+  std::optional<io::FramePosition> frame;
   Tensor pixel_values;  // [3, H, W]
   std::optional<Error> error;
 };
 
 Prepared prepare(io::Input input, const io::PreprocessConfig& recipe) {
-  Prepared prepared{std::move(input.name), {}, std::move(input.error)};
-  if (prepared.error) return prepared;
+  Prepared prepared{input.name, input.frame, {}, {}};
   try {
-    prepared.pixel_values = io::load_pixel_values(prepared.input, recipe);
+    prepared.pixel_values = io::load_pixel_values(std::move(input), recipe);
   } catch (const Error& e) {
     prepared.error = e;
   }
@@ -94,7 +94,7 @@ int run_preprocess(const PreprocessOptions& options, std::istream& list) {
   const io::PreprocessConfig recipe = load_recipe(
       names_no_weights(options.common) ? "" : model_path(options.common), load_options(options.common));
   if (options.common.verbose) print_error(io::describe(recipe));
-  io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive, .list = &list});
+  io::InputSource inputs(options.inputs.names, input_options(options.inputs, &list));
   Output rows({});
   PixelFile file(options.output);
   bool failed = false;
@@ -121,9 +121,9 @@ int run_preprocess(const PreprocessOptions& options, std::istream& list) {
         if (picture.error) {
           failed = true;
           print_error(picture.error->what());
-          rows.write(json_error_row(picture.input, *picture.error) + '\n');
+          rows.write(json_error_row(picture.input, picture.frame, *picture.error) + '\n');
         } else {
-          rows.write(fmt::format("{{\"input\":{},\"index\":{}}}\n", json_string(picture.input), index));
+          rows.write(fmt::format("{},\"index\":{}}}\n", json_row_begin(picture.input, picture.frame), index));
         }
       });
   const int cores = options.common.threads > 0 ? options.common.threads : available_threads();

@@ -266,11 +266,11 @@ int run_verify(const VerifyOptions& options) {
     // A file that Vitrine wrote has a recipe for its own size.
     const std::optional<io::CheckpointInfo>& recipe_of = a.fixed_size() && a.info() ? a.info() : info;
     if (!recipe_of->recipe) throw *recipe_of->recipe_error;
-    io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive});
-    while (const std::optional<io::Input> input = inputs.next()) {
+    io::InputSource inputs(options.inputs.names, input_options(options.inputs));
+    while (std::optional<io::Input> input = inputs.next()) {
       try {
-        if (input->error) throw *input->error;
-        output.write(comparison.compare(input->name, io::load_pixel_values(input->name, *recipe_of->recipe)));
+        const std::string name = io::describe(*input);
+        output.write(comparison.compare(name, io::load_pixel_values(*std::move(input), *recipe_of->recipe)));
       } catch (const Error& e) {
         if (exit_code(e.code()) != kSomeInputsFailed) throw;
         print_error(e.what());

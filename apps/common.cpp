@@ -23,6 +23,14 @@ Precision parse_precision(std::string_view name) {
   return Precision::fp32;
 }
 
+std::string is_seconds(const std::string& text) {
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, seconds);
+  const bool good = error == std::errc() && stop == end && seconds >= 0 && seconds < 1e9;
+  return good ? "" : fmt::format("expected a number of seconds, got {}", text);
+}
+
 constexpr const char* kShippedModel = "models/fashion-mnist-vit";
 
 /// Folders that may hold what ships with Vitrine: beside an installed command, else the source tree it was
@@ -71,10 +79,22 @@ ExitCode exit_code(ErrorCode code) {
 
 void add_input_arguments(CLI::App& command, InputArguments& arguments) {
   command
-      .add_option("INPUT", arguments.names,
-                  "pictures, folders of pictures, or - for a list of paths on standard input")
+      .add_option(
+          "INPUT", arguments.names,
+          "pictures, folders of pictures, patterns, .tar archives, videos, camera:N, or - for a list of "
+          "paths on standard input")
       ->required();
   command.add_flag("-r,--recursive", arguments.recursive, "look into sub-folders too");
+  command.add_option("--every", arguments.frames.every, "of videos, only each so many-th frame")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  command.add_option("--start", arguments.frames.start, "of videos, only frames from this second on")
+      ->check(is_seconds);
+  command.add_option("--end", arguments.frames.end, "of videos, only frames before this second")
+      ->check(is_seconds);
+}
+
+io::InputOptions input_options(const InputArguments& arguments, std::istream* list) {
+  return {.recursive = arguments.recursive, .list = list, .frames = arguments.frames};
 }
 
 void add_model_option(CLI::App& command, CommonOptions& options) {

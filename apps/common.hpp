@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/checkpoint.hpp"
+#include "io/inputs.hpp"
 #include "vit/error.hpp"
 #include "vit/model.hpp"
 
@@ -47,10 +49,13 @@ struct CommonOptions {
 struct InputArguments {
   std::vector<std::string> names;
   bool recursive = false;
+  io::FrameOptions frames;
 };
 
-/// INPUT… and -r.
+/// INPUT…, -r, and --every, --start and --end of videos.
 void add_input_arguments(CLI::App& command, InputArguments& arguments);
+/// `list` is what "-" reads; without one "-" is the name of a file.
+io::InputOptions input_options(const InputArguments& arguments, std::istream* list = nullptr);
 /// -m, --arch, --image-size and --patch-size.
 void add_model_option(CLI::App& command, CommonOptions& options);
 void add_label_option(CLI::App& command, CommonOptions& options);

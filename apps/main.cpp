@@ -14,10 +14,12 @@
 #include "apps/cmd_verify.hpp"
 #include "apps/common.hpp"
 #include "apps/primitive_cache.hpp"
+#include "apps/quiet_opencv.hpp"
 #include "apps/version.hpp"
 
 int main(int argc, char** argv) {
   using namespace vit::apps;
+  quieten_opencv();
   limit_busy_waiting(argv);
   limit_primitive_cache();
   std::ios::sync_with_stdio(false);  // std::cin then knows how much of a list has come

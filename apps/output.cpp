@@ -16,8 +16,8 @@ namespace {
 
 }  // namespace
 
-Output::Output(const std::string& path) {
-  if (!path.empty() && path != "-") file_ = std::make_unique<AtomicFile>(path);
+Output::Output(const std::string& path, std::optional<KeptUnfinished> kept) {
+  if (!path.empty() && path != "-") file_ = std::make_unique<AtomicFile>(path, kept);
 }
 
 void Output::write(std::string_view text) {

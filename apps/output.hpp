@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,7 @@ class Output {
  public:
   /// `path` empty or "-": standard output. A file is created at once, so that a path that cannot be written
   /// shows before the work begins.
-  explicit Output(const std::string& path);
+  explicit Output(const std::string& path, std::optional<KeptUnfinished> kept = std::nullopt);
 
   void write(std::string_view text);
   /// Makes what was written so far visible to a reader of standard output.

@@ -4,12 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/terminal.hpp"
+
 namespace vit::apps {
 namespace {
 
 std::string json_row(const Row& row) {
-  if (row.error) return json_error_row(row.input, *row.error);
-  std::string text = fmt::format("{{\"input\":{},\"predictions\":[", json_string(row.input));
+  if (row.error) return json_error_row(row.input, row.frame, *row.error);
+  std::string text = json_row_begin(row.input, row.frame) + ",\"predictions\":[";
   for (const LabelledPrediction& p : row.predictions) {
     if (&p != row.predictions.data()) text += ',';
     // fmt's shortest form reads back as the same float
@@ -47,43 +49,57 @@ std::string csv_field(std::string_view text) {
 
 /// Long form: one line for each prediction; a failed input has one line with its error.
 class Csv : public RowFormat {
-  std::string begin() override { return "input,rank,index,label,score,error,message\n"; }
+  std::string begin() override { return "input,rank,index,label,score,error,message,frame,seconds\n"; }
   std::string row(const Row& row) override {
     const std::string input = csv_field(row.input);
+    const std::string frame = row.frame ? fmt::format("{},{}", row.frame->number, row.frame->seconds) : ",";
     if (row.error) {
-      return fmt::format("{},,,,,{},{}\n", input, to_string(row.error->code()), csv_field(row.error->what()));
+      return fmt::format("{},,,,,{},{},{}\n", input, to_string(row.error->code()),
+                         csv_field(row.error->what()), frame);
     }
     std::string text;
     int rank = 0;
     for (const LabelledPrediction& p : row.predictions) {
-      text += fmt::format("{},{},{},{},{},,\n", input, ++rank, p.index, csv_field(p.label), p.score);
+      text +=
+          fmt::format("{},{},{},{},{},,,{}\n", input, ++rank, p.index, csv_field(p.label), p.score, frame);
     }
     if (row.predictions.empty())
-      text = input + ",,,,,,\n";  // nothing reaches the threshold: the input has its line
+      text = input + ",,,,,,," + frame + '\n';  // nothing reaches the threshold: the input has its line
     return text;
   }
 };
 
 class Text : public RowFormat {
+ public:
+  explicit Text(bool coloured) : coloured_(coloured) {}
+
+ private:
   std::string row(const Row& row) override {
-    if (row.error)
-      return fmt::format("{}\n  error ({}): {}\n", row.input, to_string(row.error->code()),
-                         row.error->what());
-    std::string text = row.input + '\n';
-    for (const LabelledPrediction& p : row.predictions)
-      text += fmt::format("  {:.4f}  {}\n", p.score, p.label);
+    std::string text = styled(row.input, Style::bold, coloured_);
+    if (row.frame) text += fmt::format("  frame {}, {:.3f} s", row.frame->number, row.frame->seconds);
+    text += '\n';
+    if (row.error) {
+      const std::string code = fmt::format("error ({})", to_string(row.error->code()));
+      return text + fmt::format("  {}: {}\n", styled(code, Style::red, coloured_), row.error->what());
+    }
+    for (const LabelledPrediction& p : row.predictions) {
+      const Style style = &p == row.predictions.data() ? Style::green : Style::dim;
+      text += "  " + styled(fmt::format("{:.4f}  {}", p.score, p.label), style, coloured_) + '\n';
+    }
     if (row.predictions.empty()) text += "  no label reaches the threshold\n";
     return text;
   }
+
+  bool coloured_;
 };
 
 }  // namespace
 
-std::unique_ptr<RowFormat> make_row_format(std::string_view name) {
+std::unique_ptr<RowFormat> make_row_format(std::string_view name, bool coloured) {
   if (name == "json") return std::make_unique<JsonArray>();
   if (name == "jsonl") return std::make_unique<JsonLines>();
   if (name == "csv") return std::make_unique<Csv>();
-  return std::make_unique<Text>();
+  return std::make_unique<Text>(coloured);
 }
 
 std::string json_string(std::string_view text) {
@@ -97,8 +113,15 @@ std::string json_string(std::string_view text) {
   return json;
 }
 
-std::string json_error_row(std::string_view input, const Error& error) {
-  return fmt::format("{{\"input\":{},\"error\":{{\"code\":\"{}\",\"message\":{}}}}}", json_string(input),
+std::string json_row_begin(std::string_view input, const std::optional<io::FramePosition>& frame) {
+  std::string text = "{\"input\":" + json_string(input);
+  if (frame) text += fmt::format(",\"frame\":{},\"seconds\":{}", frame->number, frame->seconds);
+  return text;
+}
+
+std::string json_error_row(std::string_view input, const std::optional<io::FramePosition>& frame,
+                           const Error& error) {
+  return fmt::format("{},\"error\":{{\"code\":\"{}\",\"message\":{}}}}}", json_row_begin(input, frame),
                      to_string(error.code()), json_string(error.what()));
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/input.hpp"
 #include "vit/error.hpp"
 
 namespace vit::apps {
@@ -20,6 +21,7 @@ struct LabelledPrediction {
 /// Predictions, or an error.
 struct Row {
   std::string input;
+  std::optional<io::FramePosition> frame;
   std::vector<LabelledPrediction> predictions;
   std::optional<Error> error;
 };
@@ -33,13 +35,17 @@ class RowFormat {
   virtual std::string end() { return {}; }
 };
 
-/// `name` is text, json, jsonl or csv.
-std::unique_ptr<RowFormat> make_row_format(std::string_view name);
+/// `name` is text, json, jsonl or csv. `coloured`: of text, what matters stands out on a terminal.
+std::unique_ptr<RowFormat> make_row_format(std::string_view name, bool coloured = false);
 
 /// A JSON string with its quotes. Bytes that are not UTF-8 (file names can be anything) become U+FFFD.
 std::string json_string(std::string_view text);
 
+/// {"input": …, and of a frame "frame": …, "seconds": …; to be continued.
+std::string json_row_begin(std::string_view input, const std::optional<io::FramePosition>& frame);
+
 /// {"input": …, "error": {"code": …, "message": …}}
-std::string json_error_row(std::string_view input, const Error& error);
+std::string json_error_row(std::string_view input, const std::optional<io::FramePosition>& frame,
+                           const Error& error);
 
 }  // namespace vit::apps

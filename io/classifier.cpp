@@ -16,6 +16,14 @@ constexpr std::size_t kMaxPictureBytes = std::size_t{1} << 30;
 // differ.
 constexpr std::size_t kMaxSessions = 6;
 
+/// The picture as the recipe wants it decoded.
+Image load_image(Input& input, const PreprocessConfig& recipe) {
+  if (input.error) throw std::move(*input.error);
+  if (input.image) return std::move(*input.image);
+  if (input.bytes.empty()) input.bytes = read_file(input.name, kMaxPictureBytes, FileErrors::image());
+  return decode_image(input.bytes, input.name, {.exif = recipe.exif, .transparency = recipe.transparency});
+}
+
 Size2 size_of_picture(const Tensor& pixel_values) {
   return {pixel_values.shape()[1], pixel_values.shape()[2]};
 }
@@ -29,13 +37,12 @@ StageTimes& StageTimes::operator+=(const StageTimes& other) {
   return *this;
 }
 
-Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe, StageTimes* times) {
+Tensor load_pixel_values(Input input, const PreprocessConfig& recipe, StageTimes* times) {
   StageTimes ignored;
   StageTimes& to = times == nullptr ? ignored : *times;
   try {
     Timer decoding(to.decode);
-    const std::vector<std::byte> bytes = read_file(path, kMaxPictureBytes, FileErrors::image());
-    const Image image = decode_image(bytes, path, {.exif = recipe.exif, .transparency = recipe.transparency});
+    const Image image = load_image(input, recipe);
     decoding.stop();
     const Timer preprocessing(to.preprocess);
     const Size2 size = recipe.output_size({image.height, image.width});
@@ -43,7 +50,8 @@ Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe
     preprocess(image, recipe, pixel_values.elements());
     return pixel_values;
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::image_too_large, fmt::format("{}: not enough memory for this picture", path));
+    throw Error(ErrorCode::image_too_large,
+                fmt::format("{}: not enough memory for this picture", input.name));
   }
 }
 
@@ -63,11 +71,10 @@ std::vector<Answer> ClassifierSession::classify(std::vector<Input> inputs, std::
   std::vector<Answer> answers(inputs.size());
   std::vector<Tensor> pictures(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    answers[i].input = std::move(inputs[i].name);
-    answers[i].error = std::move(inputs[i].error);
-    if (answers[i].error) continue;
+    answers[i].input = inputs[i].name;
+    answers[i].frame = inputs[i].frame;
     try {
-      pictures[i] = load_pixel_values(answers[i].input, classifier_->recipe(), &times_);
+      pictures[i] = load_pixel_values(std::move(inputs[i]), classifier_->recipe(), &times_);
     } catch (const Error& e) {
       answers[i].error = e;
     }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "io/checkpoint.hpp"
-#include "io/inputs.hpp"
+#include "io/input.hpp"
 #include "io/preprocess.hpp"
 #include "io/stopwatch.hpp"
 #include "vit/model.hpp"
@@ -30,11 +30,9 @@ struct StageTimes {
   StageTimes& operator+=(const StageTimes& other);
 };
 
-/// Reads, decodes and preprocesses one picture: [C, H, W]. `path` is also what messages call it. Adds to
-/// `times`, if not null. Throws Error with an image_… code; anything that the picture's data can cause is
-/// such an error.
-Tensor load_pixel_values(const std::string& path, const PreprocessConfig& recipe,
-                         StageTimes* times = nullptr);
+/// Reads, decodes and preprocesses one picture: [C, H, W]. Adds to `times`, if not null. Throws Error:
+/// the input's own, or one with an image_… code; anything that the picture's data can cause is such an error.
+Tensor load_pixel_values(Input input, const PreprocessConfig& recipe, StageTimes* times = nullptr);
 
 /// A checkpoint with a head, packed, and the recipe and labels to use it on pictures. Immutable: threads
 /// share it.
@@ -59,6 +57,7 @@ class Classifier {
 /// What became of one input.
 struct Answer {
   std::string input;
+  std::optional<FramePosition> frame;   ///< of a video or an animation
   std::vector<Prediction> predictions;  ///< best first
   std::optional<Error> error;           ///< then there are no predictions
 };

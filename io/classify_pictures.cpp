@@ -14,8 +14,10 @@ BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier,
   times.cores = options.cores > 0 ? options.cores : available_threads();
   BusyClock network;
   std::mutex mutex;  // guards times.stages
+  PipelineSource<Input> source = pipeline_source(inputs);
+  source.next = [&] { return options.stop() ? std::nullopt : inputs.next(); };
   Pipeline<Input, Answer> pipeline(
-      pipeline_source(inputs),
+      std::move(source),
       [&] {
         auto session = std::make_shared<ClassifierSession>(classifier, &network);
         return [&, session](std::vector<Input> group, int cores) {

@@ -4,151 +4,135 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <istream>
-#include <string_view>
 #include <system_error>
+
+#include "io/folder_listing.hpp"
+#include "io/glob.hpp"
 
 namespace vit::io {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array<std::string_view, 14> kPictureExtensions{".bmp", ".gif", ".jfif", ".jpe", ".jpeg",
-                                                              ".jpg", ".pbm", ".pgm",  ".png", ".pnm",
-                                                              ".ppm", ".tif", ".tiff", ".webp"};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_hidden(const fs::path& path) {
-  return path.filename().native().starts_with('.');
-}
-
-struct Listing {
-  std::vector<std::string> pictures;  // relative to the folder
-  std::size_t folders = 0;
-  std::size_t other_files = 0;
-};
-
-/// Adds what lies in folder/below to the listing. Links to folders are not followed: they may form a loop.
-void list_folder(const fs::path& folder, const fs::path& below, bool recursive, Listing& listing) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder / below)) {
-    if (is_hidden(entry.path())) continue;
-    const fs::path relative = below / entry.path().filename();
-    std::error_code ignored;  // what cannot be looked at is not a folder
-    if (entry.is_directory(ignored)) {
-      ++listing.folders;
-      if (recursive && !entry.is_symlink(ignored)) list_folder(folder, relative, recursive, listing);
-    } else if (has_picture_extension(relative)) {  // also a dangling link: reading it gives the error
-      listing.pictures.push_back(relative.native());
-    } else {
-      ++listing.other_files;
-    }
-  }
-}
-
-std::string why_empty(const std::string& folder, const Listing& listing, bool recursive) {
-  std::string found =
-      listing.folders + listing.other_files == 0
-          ? "it is empty"
-          : fmt::format("found {} other files and {} folders", listing.other_files, listing.folders);
-  if (listing.folders > 0 && !recursive) found += "; -r looks into folders";
-  return fmt::format("{}: no pictures in this folder ({}); expected files named {}", folder, found,
-                     fmt::join(kPictureExtensions, " "));
-}
+/// Pictures of a stream that are in memory before they are asked for.
+constexpr std::size_t kStreamedAhead = 8;
 
 }  // namespace
-
-bool has_picture_extension(const fs::path& path) {
-  std::string extension = path.extension().native();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return std::find(kPictureExtensions.begin(), kPictureExtensions.end(), extension) !=
-         kPictureExtensions.end();
-}
-
-bool natural_less(std::string_view a, std::string_view b) {
-  std::size_t i = 0;
-  std::size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (!is_digit(a[i]) || !is_digit(b[j])) {
-      if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
-      ++i;
-      ++j;
-      continue;
-    }
-    const auto run = [](std::string_view text, std::size_t& at) {
-      while (at < text.size() && text[at] == '0') ++at;
-      const std::size_t begin = at;
-      while (at < text.size() && is_digit(text[at])) ++at;
-      return text.substr(begin, at - begin);
-    };
-    const std::string_view x = run(a, i);
-    const std::string_view y = run(b, j);
-    if (x.size() != y.size()) return x.size() < y.size();
-    if (x != y) return x < y;
-  }
-  const bool a_ended = i == a.size();
-  const bool b_ended = j == b.size();
-  return a_ended != b_ended ? a_ended : a < b;  // "01" and "1": equal so far, any fixed order will do
-}
 
 InputSource::InputSource(std::vector<std::string> arguments, const InputOptions& options)
     : arguments_(arguments.begin(), arguments.end()), options_(options) {}
 
 std::optional<Input> InputSource::next() {
-  while (ready_.empty()) {
-    if (reading_list_) {
-      wait_for_lines();
-    } else if (!expand_next_argument()) {
-      return std::nullopt;
-    }
-  }
+  while (ready_.empty())
+    if (!produce(Wait::yes)) return std::nullopt;
   Input input = std::move(ready_.front());
   ready_.pop_front();
+  ++given_;
+  update_total();
   return input;
 }
 
 std::size_t InputSource::look_ahead(std::size_t most) {
-  while (ready_.size() < most && !reading_list_ && expand_next_argument()) {
+  while (ready_.size() < (stream_ ? std::min(most, kStreamedAhead) : most)) {
+    if (!produce(Wait::no)) break;
   }
-  if (reading_list_ && ready_.size() < most) take_lines();
   return std::min(ready_.size(), most);
 }
 
-bool InputSource::expand_next_argument() {
+std::optional<std::int64_t> InputSource::total() const {
+  const std::int64_t total = total_;
+  return total == kUnknown ? std::nullopt : std::optional(total);
+}
+
+void InputSource::update_total() {
+  const std::optional<std::int64_t> streamed = stream_ ? stream_->remaining() : 0;
+  if (reading_list_ || !arguments_.empty() || !streamed) {
+    total_ = kUnknown;
+    return;
+  }
+  const std::int64_t to_come = *streamed + std::ssize(names_);
+  total_ = given_ + std::ssize(ready_) + (to_come + options_.shard.count - 1) / options_.shard.count;
+}
+
+/// One step towards a ready input, or false if there are no more (for now, unless it may wait).
+bool InputSource::produce(Wait wait) {
+  if (stream_) {
+    if (std::optional<Input> input = stream_->next()) {
+      add(std::move(*input));
+    } else {
+      stream_.reset();
+    }
+    return true;
+  }
+  if (!names_.empty()) {
+    std::string name = std::move(names_.front());
+    names_.pop_front();
+    open(std::move(name));
+    return true;
+  }
+  if (reading_list_) return produce_from_list(wait);
   if (arguments_.empty()) return false;
   const std::string argument = std::move(arguments_.front());
   arguments_.pop_front();
-  std::error_code ignored;  // what cannot be looked at is passed on: reading it gives the error
-  if (argument == "-" && options_.list != nullptr) {
-    reading_list_ = true;
-  } else if (fs::is_directory(argument, ignored)) {
-    expand_folder(argument);
-  } else {
-    ready_.push_back({argument, std::nullopt});
-  }
+  expand(argument);
   return true;
 }
 
+bool InputSource::produce_from_list(Wait wait) {
+  if (wait == Wait::yes) {
+    wait_for_lines();
+    return true;
+  }
+  take_lines();
+  return !names_.empty();
+}
+
+void InputSource::expand(const std::string& argument) {
+  std::error_code ignored;  // what cannot be looked at is passed on: reading it gives the error
+  if (argument == "-" && options_.list != nullptr) {
+    reading_list_ = true;
+  } else if (is_glob(argument) && !fs::exists(fs::symlink_status(argument, ignored))) {
+    expand_pattern(argument);
+  } else if (fs::is_directory(argument, ignored)) {
+    expand_folder(argument);
+  } else {
+    names_.push_back(argument);
+  }
+}
+
 void InputSource::expand_folder(const std::string& folder) {
-  Listing listing;
   try {
-    list_folder(folder, {}, options_.recursive, listing);
-  } catch (const fs::filesystem_error& e) {
-    ready_.push_back(
-        {folder, Error(ErrorCode::image_unreadable, fmt::format("{}: the folder cannot be read: {}",
-                                                                e.path1().native(), e.code().message()))});
-    return;
+    for (std::string& picture : list_pictures(folder, options_.recursive))
+      names_.push_back(std::move(picture));
+  } catch (const Error& e) {
+    fail(folder, e);
   }
-  if (listing.pictures.empty()) {
-    ready_.push_back({folder, Error(ErrorCode::no_input, why_empty(folder, listing, options_.recursive))});
-    return;
+}
+
+void InputSource::expand_pattern(const std::string& pattern) {
+  std::vector<std::string> found = expand_glob(pattern);
+  if (found.empty()) {
+    fail(pattern,
+         Error(ErrorCode::no_input,
+               fmt::format("{}: there is no file of this name, and none that matches the pattern", pattern)));
   }
-  std::sort(listing.pictures.begin(), listing.pictures.end(), natural_less);
-  for (const std::string& picture : listing.pictures) {
-    ready_.push_back({(fs::path(folder) / picture).native(), std::nullopt});
-  }
+  // In front of the other arguments, as if a shell had written them there: some may be folders.
+  for (auto name = found.rbegin(); name != found.rend(); ++name) arguments_.push_front(std::move(*name));
+}
+
+void InputSource::open(std::string name) {
+  stream_ = open_picture_stream(name, options_.frames);
+  if (!stream_) add({std::move(name)});
+}
+
+void InputSource::fail(const std::string& name, const Error& error) {
+  add({name, error});
+}
+
+/// To what is ready, unless it belongs to another shard.
+void InputSource::add(Input input) {
+  if (count_++ % options_.shard.count == options_.shard.number - 1) ready_.push_back(std::move(input));
 }
 
 /// Until there is at least one, or the list has ended.
@@ -169,7 +153,7 @@ void InputSource::wait_for_lines() {
 void InputSource::take_lines() {
   std::array<char, 1 << 16> buffer;
   const std::streamsize count = options_.list->readsome(buffer.data(), buffer.size());
-  unfinished_.append(buffer.data(), static_cast<std::size_t>(count));
+  unfinished_.append(buffer.data(), static_cast<std::size_t>(std::max<std::streamsize>(count, 0)));
   finish_lines();
 }
 
@@ -178,7 +162,7 @@ void InputSource::finish_lines() {
   for (std::size_t end = 0; (end = unfinished_.find('\n', begin)) != std::string::npos; begin = end + 1) {
     std::string line = unfinished_.substr(begin, end - begin);
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) ready_.push_back({std::move(line), std::nullopt});
+    if (!line.empty()) names_.push_back(std::move(line));
   }
   unfinished_.erase(0, begin);
 }

@@ -69,7 +69,7 @@ TEST(Classify, CsvHasOneLineForEachPrediction) {
   std::vector<std::string> all;
   for (std::string line; std::getline(lines, line);) all.push_back(line);
   ASSERT_EQ(all.size(), 4U) << result.out;
-  EXPECT_EQ(all[0], "input,rank,index,label,score,error,message");
+  EXPECT_EQ(all[0], "input,rank,index,label,score,error,message,frame,seconds");
   EXPECT_THAT(all[1], HasSubstr("a, \"\"b\"\".png\",1,9,Ankle boot,0."));
   EXPECT_THAT(all[2], HasSubstr("\",2,"));
   EXPECT_THAT(all[3], HasSubstr("missing.png,,,,,image_not_found,"));
@@ -97,7 +97,7 @@ TEST(Classify, ThresholdLeavesOutLabelsButNoRow) {
       parse_lines(vitrine({"classify", kBoot, "--format", "jsonl", "--threshold", "1"}).out).at(0);
   EXPECT_EQ(none.at("predictions").size(), 0U);
   EXPECT_THAT(vitrine({"classify", kBoot, "--format", "csv", "--threshold", "1"}).out,
-              HasSubstr(".png,,,,,,\n"));
+              HasSubstr(".png,,,,,,,,\n"));
 }
 
 TEST(Classify, ResultsDoNotDependOnBatchOrThreads) {

@@ -25,14 +25,24 @@ int count_threads(pid_t process) {
   return at == std::string::npos ? 0 : std::stoi(text.substr(at + 9));
 }
 
-void wait_for(pid_t child, std::chrono::microseconds patience, CommandResult& result) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+struct Patience {
+  std::chrono::microseconds time = kTimeout;
+  int signal = SIGKILL;  // what is sent then
+};
+
+void wait_for(pid_t child, Patience patience, CommandResult& result) {
+  auto deadline = std::chrono::steady_clock::now() + patience.time;
   int status = 0;
   rusage usage{};
   while (wait4(child, &status, WNOHANG, &usage) == 0) {
     const auto left = deadline - std::chrono::steady_clock::now();
     if (left <= left.zero()) {
-      kill(child, SIGKILL);
+      kill(child, patience.signal);
+      if (patience.signal != SIGKILL) {
+        patience = {};
+        deadline = std::chrono::steady_clock::now() + patience.time;
+        continue;
+      }
       wait4(child, &status, 0, &usage);
       break;
     }
@@ -49,7 +59,7 @@ void wait_for(pid_t child, std::chrono::microseconds patience, CommandResult& re
 }
 
 CommandResult run(const char* program, const std::vector<std::string>& arguments,
-                  const std::string& standard_input, std::chrono::microseconds patience) {
+                  const std::string& standard_input, Patience patience = {}) {
   const TempFolder folder;
   const std::string in = folder.write("in", standard_input);
   const std::string out = folder / "out";
@@ -75,21 +85,30 @@ CommandResult run(const char* program, const std::vector<std::string>& arguments
   return result;
 }
 
+std::vector<std::string> behind(const std::string& setup, const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{"-c", setup + " && exec \"$@\"", "sh", VITRINE_COMMAND};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
+
 }  // namespace
 
 CommandResult vitrine(const std::vector<std::string>& arguments, const std::string& standard_input) {
-  return run(VITRINE_COMMAND, arguments, standard_input, kTimeout);
+  return run(VITRINE_COMMAND, arguments, standard_input);
 }
 
 CommandResult vitrine_killed_after(std::chrono::microseconds patience,
                                    const std::vector<std::string>& arguments) {
-  return run(VITRINE_COMMAND, arguments, {}, patience);
+  return run(VITRINE_COMMAND, arguments, {}, {patience});
+}
+
+CommandResult vitrine_signalled(int signal, std::chrono::microseconds patience, const std::string& setup,
+                                const std::vector<std::string>& arguments) {
+  return run("/bin/sh", behind(setup, arguments), {}, {patience, signal});
 }
 
 CommandResult vitrine_behind(const std::string& setup, const std::vector<std::string>& arguments) {
-  std::vector<std::string> all{"-c", setup + " && exec \"$@\"", "sh", VITRINE_COMMAND};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  return run("/bin/sh", all, {}, kTimeout);
+  return run("/bin/sh", behind(setup, arguments), {});
 }
 
 }  // namespace vit::test

@@ -25,6 +25,10 @@ CommandResult vitrine(const std::vector<std::string>& arguments, const std::stri
 CommandResult vitrine_killed_after(std::chrono::microseconds patience,
                                    const std::vector<std::string>& arguments);
 
+/// The same, but sent `signal` after `patience`, and then waited for. `setup` as below.
+CommandResult vitrine_signalled(int signal, std::chrono::microseconds patience, const std::string& setup,
+                                const std::vector<std::string>& arguments);
+
 /// Through /bin/sh: `setup` first (cd, ulimit, …), then the command in its place.
 CommandResult vitrine_behind(const std::string& setup, const std::vector<std::string>& arguments);
 

@@ -147,23 +147,76 @@ TEST_F(InputsTest, LookAheadCountsWhatIsCertain) {
   EXPECT_EQ(source.look_ahead(9), 2U);
 }
 
-TEST(NaturalLess, ComparesNumbersByValue) {
-  std::vector<std::string> names{
-      "10", "9", "1", "01", "a10b", "a9b", "a", "b", "a010b2", "99999999999999999999999", "2"};
-  std::sort(names.begin(), names.end(), natural_less);
-  EXPECT_EQ(names,
-            (Names{"01", "1", "2", "9", "10", "99999999999999999999999", "a", "a9b", "a10b", "a010b2", "b"}));
+TEST_F(InputsTest, APatternStandsForWhatItMatches) {
+  for (const char* name : {"img10.jpg", "img2.jpg", "sub/deep.png"}) make(name);
+  EXPECT_EQ(names({"first", folder_.native() + "/*", "last"}),
+            (Names{"first", "img2.jpg", "img10.jpg", "sub/deep.png", "last"}));
 }
 
-TEST(NaturalLess, IsAStrictOrder) {
-  const Names names{"", "0", "00", "a0", "a00", "a0b", "a00a", "1a", "01", "1"};
-  for (const std::string& x : names) {
-    EXPECT_FALSE(natural_less(x, x)) << x;
-    for (const std::string& y : names) {
-      EXPECT_FALSE(natural_less(x, y) && natural_less(y, x)) << x << " " << y;
-      EXPECT_TRUE(x == y || natural_less(x, y) || natural_less(y, x)) << x << " " << y;
-    }
+TEST_F(InputsTest, AFileWinsOverAPattern) {
+  const std::string literal = make("img[1].png");
+  make("img1.png");
+  EXPECT_EQ(names({literal}), (Names{"img[1].png"}));
+}
+
+TEST_F(InputsTest, APatternThatMatchesNothingIsAnError) {
+  const std::vector<Input> inputs = all({folder_.native() + "/*.jpg"});
+  ASSERT_EQ(inputs.size(), 1U);
+  ASSERT_TRUE(inputs[0].error);
+  EXPECT_EQ(inputs[0].error->code(), ErrorCode::no_input);
+  EXPECT_NE(std::string(inputs[0].error->what()).find("none that matches"), std::string::npos);
+}
+
+TEST_F(InputsTest, AListIsOfFilesNotOfPatternsOrFolders) {
+  make("img1.png");
+  std::istringstream list(folder_.native() + "/*.png\n" + folder_.native() + "\n-\n");
+  Names found;
+  for (const Input& input : all({"-"}, {.list = &list})) found.push_back(input.name);
+  EXPECT_EQ(found, (Names{folder_.native() + "/*.png", folder_.native(), "-"}));
+}
+
+TEST_F(InputsTest, VideosGiveTheirFramesAlsoInAList) {
+  const std::string clip = VITRINE_TEST_DATA "/videos/clip.mp4";
+  std::istringstream list("a.png\n" + clip + "\nb.png\n");
+  const std::vector<Input> inputs = all({"-", clip}, {.list = &list, .frames = {.every = 30}});
+  ASSERT_EQ(inputs.size(), 6U);
+  EXPECT_EQ(describe(inputs[0]), "a.png");
+  EXPECT_EQ(describe(inputs[1]), clip + ", frame 0");
+  EXPECT_EQ(describe(inputs[2]), clip + ", frame 30");
+  EXPECT_EQ(describe(inputs[3]), "b.png");
+  EXPECT_EQ(describe(inputs[5]), clip + ", frame 30");
+}
+
+TEST_F(InputsTest, FewFramesAreAheadInMemory) {
+  InputSource source({VITRINE_TEST_DATA "/videos/clip.mp4"}, {});
+  EXPECT_EQ(source.look_ahead(40), 8U);
+  EXPECT_EQ(source.next()->frame->number, 0);
+}
+
+TEST_F(InputsTest, ShardsShareTheInputsOut) {
+  std::vector<std::string> together(10);
+  for (std::int64_t number = 1; number <= 3; ++number) {
+    std::vector<std::string> names_of_all;
+    for (int i = 0; i < 10; ++i) names_of_all.push_back(std::to_string(i));
+    const Names shard = names(names_of_all, {.shard = {number, 3}});
+    EXPECT_EQ(shard.size(), number == 1 ? 4U : 3U);
+    for (std::size_t i = 0; i < shard.size(); ++i)
+      together[static_cast<std::size_t>(number - 1) + 3 * i] = shard[i];
   }
+  EXPECT_EQ(together, (Names{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}));
+}
+
+TEST_F(InputsTest, TotalIsKnownOnceAllArgumentsAreSeen) {
+  for (const char* name : {"1.png", "2.png", "3.png"}) make(name);
+  InputSource source({"a", folder_.native()}, {});
+  EXPECT_FALSE(source.total());
+  source.next();
+  EXPECT_FALSE(source.total()) << "a folder is not read before its turn";
+  source.next();
+  EXPECT_EQ(source.total(), 4);
+  source.look_ahead(2);
+  source.next();
+  EXPECT_EQ(source.total(), 4);
 }
 
 }  // namespace
