@@ -240,9 +240,10 @@ void apply_options(const std::filesystem::path& path, const ModelSource& source,
 
 }  // namespace
 
-Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options) {
+Checkpoint load_checkpoint(const std::filesystem::path& name, const LoadOptions& options) {
   Checkpoint checkpoint;
   CheckpointInfo& info = checkpoint.info;
+  const std::filesystem::path path = resolve_model(name);
   const ModelPaths paths = locate_model(path);
   const auto files = std::make_shared<WeightFiles>(paths);
   ModelSource source = find_source(paths, *files, options);
@@ -306,10 +307,8 @@ CheckpointInfo describe_architecture(const std::string& name, const LoadOptions&
   return info;
 }
 
-PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const LoadOptions& options) {
-  if (!path.empty() && !is_there(path)) {
-    throw Error(ErrorCode::model_not_found, fmt::format("{}: no such file or folder", path.string()));
-  }
+PreprocessConfig load_preprocess_config(const std::filesystem::path& name, const LoadOptions& options) {
+  const std::filesystem::path path = name.empty() ? name : resolve_model(name);
   if (options.architecture.empty()) {
     if (const auto recipe = recipe_in(path))
       return options.image_size ? resized(*recipe, *options.image_size) : *recipe;

@@ -27,7 +27,7 @@ struct ResolvedValue {
 
 /// Everything about a checkpoint but the weights themselves: what was found, what was made of it, and why.
 struct CheckpointInfo {
-  std::filesystem::path path;  ///< as given to load_checkpoint
+  std::filesystem::path path;  ///< as given to load_checkpoint; of a hub id the folder in the cache
   std::string family;          ///< "hf_vit", "hf_dinov2"
   std::string architecture;    ///< the class that wrote it, e.g. "ViTForImageClassification"; may be empty
   ModelConfig config;
@@ -75,7 +75,9 @@ struct Checkpoint {
 };
 
 /// Loads a folder (config.json with model.safetensors, pytorch_model.bin, the index of either and its shards,
-/// or one weights file of another name), or a weights file with config.json beside it. Weights are F32, F16
+/// or one weights file of another name), or a weights file with config.json beside it, or, where there is no
+/// such path, a model that the Hugging Face cache has, by its name on the hub: org/name, org/name@revision
+/// (io/hub_id.hpp; nothing is downloaded). Weights are F32, F16
 /// or BF16, or what write_checkpoint makes of them in 8 bits. Without a config.json the network is the one
 /// that options.architecture names, or that the tensors' names and shapes leave no doubt about. Of the
 /// weights nothing is copied but what is compressed, F64, or not laid out in its file as in the network.
@@ -88,16 +90,16 @@ struct Checkpoint {
 ///   mis-shaped,
 ///                      wrongly typed and unexpected tensor is named, as the file calls it
 /// A missing or unusable picture recipe is no error here: see CheckpointInfo::recipe_error.
-Checkpoint load_checkpoint(const std::filesystem::path& path, const LoadOptions& options = {});
+Checkpoint load_checkpoint(const std::filesystem::path& name, const LoadOptions& options = {});
 
 /// What weights of an architecture would be, without any: `name` as LoadOptions::architecture; the other
 /// options as for weights. Throws Error: model_unsupported; invalid_argument (options that do not fit).
 CheckpointInfo describe_architecture(const std::string& name, const LoadOptions& options = {});
 
 /// Only the picture recipe: of a folder that may hold nothing else, of the folder that a weights file lies
-/// in, or a JSON file itself. A timm folder's is in its config.json, whatever lies beside that. Throws Error:
-/// model_not_found, config_invalid, model_unsupported.
-PreprocessConfig load_preprocess_config(const std::filesystem::path& path, const LoadOptions& options = {});
+/// in, or a JSON file itself; or of a model in the cache. A timm folder's is in its config.json, whatever
+/// lies beside that. Throws Error: model_not_found, config_invalid, model_unsupported.
+PreprocessConfig load_preprocess_config(const std::filesystem::path& name, const LoadOptions& options = {});
 
 /// Throws unless the model can classify pictures. Error: model_unsupported if it has no classification head,
 /// or does not take RGB; recipe_error if it has no picture

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <system_error>
 
+#include "io/hub_cache.hpp"
+#include "io/hub_id.hpp"
+#include "io/hub_settings.hpp"
 #include "io/weight_files.hpp"
 #include "vit/error.hpp"
 
@@ -62,6 +66,61 @@ bool is_dangling_link(const fs::path& path) {
                         path.string(), fs::read_symlink(path, ignored).string()));
 }
 
+template <std::size_t N>
+bool has_ending(const std::string& name, const std::array<std::string_view, N>& endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return name.ends_with(e); });
+}
+
+[[noreturn]] void fail_other_format(const std::string& file) {
+  throw Error(ErrorCode::model_unsupported,
+              fmt::format("{}: Vitrine does not read this format, expected {}, PyTorch's or NumPy's .npz; {}",
+                          file, kWeights, kConvert));
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+[[noreturn]] void fail_without_weights(const std::string& folder, const std::vector<std::string>& names) {
+  const auto other = std::find_if(names.begin(), names.end(),
+                                  [](const std::string& name) { return has_ending(name, kOtherFormats); });
+  if (other != names.end() && other->ends_with(".onnx")) {
+    not_found(fmt::format("{}: no weights in it but {}; if vitrine export wrote that, pass its path", folder,
+                          *other));
+  }
+  if (other != names.end()) fail_other_format(fmt::format("{}/{}", folder, *other));
+  not_found(fmt::format("{}: {}no weights in it, expected {}, {}, or one .pth or .npz file; found {}", folder,
+                        contains(names, kConfig) ? "" : fmt::format("no {} and ", kConfig), kWeights, kIndex,
+                        list_of(names)));
+}
+
+/// Whether it may have weights though it has none of the usual names.
+bool may_be_weights(const std::string& name) {
+  const bool leftover = std::any_of(kNoWeights.begin(), kNoWeights.end(),
+                                    [&](std::string_view begin) { return name.starts_with(begin); });
+  return !leftover && has_ending(name, kWeightEndings);
+}
+
+fs::path config_in(const fs::path& folder) {
+  const fs::path config = folder / kConfig;
+  if (is_dangling_link(config)) fail_dangling(config);
+  return is_there(config) ? config : fs::path();
+}
+
+ModelPaths locate_in_folder(const fs::path& folder) {
+  const fs::path config = config_in(folder);
+  const std::vector<std::string> weights = weights_among(folder.string(), names_in(folder));
+  if (weights.size() > 1) {
+    not_found(fmt::format("{}: no {} in it, but several files that may be weights: {}; pass the path of one",
+                          folder.string(), kWeights, list_of(weights)));
+  }
+  const fs::path file = folder / weights.front();
+  if (is_dangling_link(file)) fail_dangling(file);
+  return {config, file, is_index(weights.front())};
+}
+
+}  // namespace
+
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -81,64 +140,20 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-template <std::size_t N>
-bool has_ending(const std::string& name, const std::array<std::string_view, N>& endings) {
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return name.ends_with(e); });
-}
-
-[[noreturn]] void fail_other_format(const fs::path& file) {
-  throw Error(ErrorCode::model_unsupported,
-              fmt::format("{}: Vitrine does not read this format, expected {}, PyTorch's or NumPy's .npz; {}",
-                          file.string(), kWeights, kConvert));
-}
-
-[[noreturn]] void fail_without_weights(const fs::path& folder) {
-  const std::vector<std::string> names = names_in(folder);
-  const auto other = std::find_if(names.begin(), names.end(),
-                                  [](const std::string& name) { return has_ending(name, kOtherFormats); });
-  if (other != names.end() && other->ends_with(".onnx")) {
-    not_found(fmt::format("{}: no weights in it but {}; if vitrine export wrote that, pass its path",
-                          folder.string(), *other));
+std::vector<std::string> weights_among(const std::string& folder, const std::vector<std::string>& names) {
+  for (const std::string_view usual : kWeightNames) {
+    if (contains(names, usual)) return {std::string(usual)};
   }
-  if (other != names.end()) fail_other_format(folder / *other);
-  not_found(fmt::format("{}: {}no weights in it, expected {}, {}, or one .pth or .npz file; found {}",
-                        folder.string(), is_there(folder / kConfig) ? "" : fmt::format("no {} and ", kConfig),
-                        kWeights, kIndex, list_of(names)));
-}
-
-/// The only file of weights, whatever it is called.
-fs::path single_weights_in(const fs::path& folder) {
   std::vector<std::string> found;
-  for (std::string& name : names_in(folder)) {
-    const bool leftover = std::any_of(kNoWeights.begin(), kNoWeights.end(),
-                                      [&](std::string_view begin) { return name.starts_with(begin); });
-    if (!leftover && has_ending(name, kWeightEndings)) found.push_back(std::move(name));
-  }
-  if (found.empty()) fail_without_weights(folder);
-  if (found.size() > 1) {
-    not_found(fmt::format("{}: no {} in it, but several files that may be weights: {}; pass the path of one",
-                          folder.string(), kWeights, list_of(found)));
-  }
-  if (is_dangling_link(folder / found.front())) fail_dangling(folder / found.front());
-  return folder / found.front();
+  std::copy_if(names.begin(), names.end(), std::back_inserter(found), may_be_weights);
+  if (found.empty()) fail_without_weights(folder, names);
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
-fs::path config_in(const fs::path& folder) {
-  const fs::path config = folder / kConfig;
-  if (is_dangling_link(config)) fail_dangling(config);
-  return is_there(config) ? config : fs::path();
+bool is_index(std::string_view name) {
+  return name.ends_with(kIndexEnding);
 }
-
-ModelPaths locate_in_folder(const fs::path& folder) {
-  const fs::path config = config_in(folder);
-  for (const std::string_view name : kWeightNames) {
-    if (is_dangling_link(folder / name)) fail_dangling(folder / name);
-    if (is_there(folder / name)) return {config, folder / name, name.ends_with(kIndexEnding)};
-  }
-  return {config, single_weights_in(folder), false};
-}
-
-}  // namespace
 
 void fail_without_config(const ModelPaths& paths) {
   const fs::path folder = paths.weights.parent_path();
@@ -153,20 +168,33 @@ std::filesystem::path model_folder(const std::filesystem::path& path) {
   return is_folder(path) ? path : path.parent_path();
 }
 
-ModelPaths locate_model(const std::filesystem::path& path) {
+fs::path resolve_model(const fs::path& path) {
+  if (is_there(path) || is_dangling_link(path)) return path;
+  const std::string text = path.string();
+  const bool names_file =
+      has_ending(text, kWeightEndings) || has_ending(text, kOtherFormats) || text.ends_with(".json");
+  if (const auto id = names_file ? std::nullopt : find_hub_id(text)) {
+    const fs::path cache = read_hub_settings().cache;
+    try {
+      return find_in_cache(*id, cache);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{}; there is no such file or folder either", error.what()));
+    }
+  }
+  not_found(
+      fmt::format("{}: no such file or folder; expected a model folder ({} and {}), a weights file, or "
+                  "the name of a model on the hub (org/name)",
+                  text, kConfig, kWeights));
+}
+
+ModelPaths locate_model(const fs::path& path) {
   if (is_folder(path)) return locate_in_folder(path);
   if (is_dangling_link(path)) fail_dangling(path);
-  if (!is_there(path)) {
-    not_found(
-        fmt::format("{}: no such file or folder; expected a model folder ({} and {}) or a weights file; "
-                    "names of a hub (org/name) are not looked up: "
-                    "download the folder first",
-                    path.string(), kConfig, kWeights));
-  }
+  if (!is_there(path)) not_found(fmt::format("{}: no such file or folder", path.string()));
   const std::string name = path.filename().string();
   if (name == kConfig) return locate_in_folder(path.parent_path());
-  if (has_ending(name, kOtherFormats)) fail_other_format(path);
-  return {config_in(path.parent_path()), path, name.ends_with(kIndexEnding)};
+  if (has_ending(name, kOtherFormats)) fail_other_format(path.string());
+  return {config_in(path.parent_path()), path, is_index(name)};
 }
 
 }  // namespace vit::io

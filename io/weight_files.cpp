@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <set>
 
 #include "io/json.hpp"
 #include "vit/error.hpp"
@@ -45,6 +46,12 @@ std::map<std::string, std::string> read_index(const std::filesystem::path& path)
 }
 
 }  // namespace
+
+std::vector<std::string> shards_of(const std::filesystem::path& index) {
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : read_index(index)) shards.insert(shard);
+  return {shards.begin(), shards.end()};
+}
 
 WeightFiles::WeightFiles(const ModelPaths& paths) : name_(paths.weights) {
   if (paths.sharded) {

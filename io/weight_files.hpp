@@ -24,6 +24,24 @@ struct ModelPaths {
 /// config.json that is a link to nothing), model_unsupported.
 ModelPaths locate_model(const std::filesystem::path& path);
 
+/// The path itself where there is one; else, of a hub id, the model's folder in the cache that the
+/// environment names (io/hub_settings.hpp). Throws Error: model_not_found, saying what was looked for;
+/// invalid_argument (a variable, or what follows "hf-hub:").
+std::filesystem::path resolve_model(const std::filesystem::path& path);
+
+/// The names in a folder, sorted; none where it cannot be read.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+/// Names as a message lists them, the first ten.
+std::string list_of(const std::vector<std::string>& names);
+
+/// Of the names in one folder the one whose file has the weights, or an index of them; several, sorted, where
+/// that is anybody's guess. Throws Error: model_not_found, model_unsupported, calling the folder `folder`.
+std::vector<std::string> weights_among(const std::string& folder, const std::vector<std::string>& names);
+/// Whether a weights file is an index of shards that lie beside it, by its name.
+bool is_index(std::string_view name);
+/// The files that an index names, each once: bare names. Throws Error: model_not_found, config_invalid.
+std::vector<std::string> shards_of(const std::filesystem::path& index);
+
 /// What there is in place of a config.json, for a message.
 [[noreturn]] void fail_without_config(const ModelPaths& paths);
 
