@@ -13,7 +13,8 @@ readonly PACKAGES="
   g++ 4:12            cmake 3.25           ninja-build -        ccache -             pkgconf -
   libopencv-dev 4.6   libpng-dev -         libjpeg-dev -        libgif-dev 5         libwebp-dev 1
   libtiff-dev -       libonnx-dev 1.12     libprotobuf-dev 3.21 protobuf-compiler -  libcli11-dev 2
-  nlohmann-json3-dev 3.11                  libfmt-dev 9         libzip-dev 1.7       libarchive-dev 3.4"
+  nlohmann-json3-dev 3.11                  libfmt-dev 9         libzip-dev 1.7       libarchive-dev 3.4
+  libcurl4-openssl-dev 7.85                libssl-dev 3"
 readonly TEST_PACKAGES="
   libgtest-dev 1.12   libgmock-dev 1.12    libbenchmark-dev -   python3 -            python3-numpy -
   python3-venv -"

@@ -54,6 +54,7 @@ ExitCode exit_code(ErrorCode code) {
     case ErrorCode::config_invalid:
     case ErrorCode::model_unsupported:
     case ErrorCode::weights_invalid:
+    case ErrorCode::download_failed:
       return kModelNotLoaded;
     case ErrorCode::image_not_found:
     case ErrorCode::image_unreadable:

@@ -14,6 +14,8 @@ std::string_view to_string(ErrorCode code) {
       return "model_unsupported";
     case ErrorCode::weights_invalid:
       return "weights_invalid";
+    case ErrorCode::download_failed:
+      return "download_failed";
     case ErrorCode::image_not_found:
       return "image_not_found";
     case ErrorCode::image_unreadable:

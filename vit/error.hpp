@@ -14,6 +14,7 @@ enum class ErrorCode {
   config_invalid,       ///< config.json or preprocessor_config.json is damaged or contradicts itself
   model_unsupported,    ///< well-formed, but a family or option that Vitrine cannot express
   weights_invalid,      ///< the weights file breaks its format or does not fit the config
+  download_failed,      ///< the hub cannot be reached, or what it sends is not what it should be
   image_not_found,      ///< no such picture
   image_unreadable,     ///< the operating system refused to read it
   image_empty,          ///< zero bytes

@@ -9,8 +9,9 @@ namespace {
 
 TEST(ExitCode, FollowsWhatFailed) {
   EXPECT_EQ(exit_code(ErrorCode::invalid_argument), 2);
-  for (const ErrorCode code : {ErrorCode::model_not_found, ErrorCode::config_invalid,
-                               ErrorCode::model_unsupported, ErrorCode::weights_invalid}) {
+  for (const ErrorCode code :
+       {ErrorCode::model_not_found, ErrorCode::config_invalid, ErrorCode::model_unsupported,
+        ErrorCode::weights_invalid, ErrorCode::download_failed}) {
     EXPECT_EQ(exit_code(code), 3) << to_string(code);
   }
   for (const ErrorCode code :

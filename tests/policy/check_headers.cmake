@@ -2,7 +2,7 @@
 # Every public header compiles alone, without a warning, and brings in no heavy package, not even through another header.
 # INTERNAL: those that are for their own folder only.
 cmake_minimum_required(VERSION 3.25)
-set(HEAVY "/(dnnl|oneapi|opencv2|onnx|google/protobuf|CLI|nlohmann|webp)/|/(png|jpeglib|gif_lib|tiffio|zlib|zip|omp)[.]h|/dnnl[a-z_]*[.]hp*")
+set(HEAVY "/(dnnl|oneapi|opencv2|onnx|google/protobuf|CLI|nlohmann|webp|curl|openssl)/|/(png|jpeglib|gif_lib|tiffio|zlib|zip|omp)[.]h|/dnnl[a-z_]*[.]hp*")
 
 file(GLOB_RECURSE headers RELATIVE "${ROOT}" "${ROOT}/${FOLDER}/*.hpp" "${ROOT}/${FOLDER}/*.h")
 if(INTERNAL)

@@ -11,7 +11,8 @@ set(RULES
   "^webp/"                                            "^io/.*[.]cpp$"                         needed
   "^nlohmann/"                                        "^(io|apps)/.*[.]cpp$|^io/json[.]hpp$"  needed
   "^zip[.]h$"                                         "^io/.*[.]cpp$"                         needed
-  "^curl/"                                            "^io/.*[.]cpp$"                         optional
+  "^curl/"                                            "^io/http_client[.]cpp$"                needed
+  "^openssl/"                                         "^io/.*[.]cpp$"                         needed
   "^(onnx|google/protobuf)/"                          "^export/.*[.]cpp$|^export/onnx_proto[.]hpp$"  needed
   "^CLI/"                                             "^apps/"                                needed
   "^vit/backend/"                                     "^vit/"                                 needed

@@ -34,6 +34,8 @@ function(make_tree)
   file(WRITE "${TREE}/io/image.cpp"
        "#include \"io/image.hpp\"\n#include <opencv2/core.hpp>\n#include <png.h>\n#include <webp/decode.h>\n#include <zip.h>\n"
        "#include <nlohmann/json.hpp>\n#include \"vit/model.hpp\"\n")
+  file(WRITE "${TREE}/io/http_client.cpp" "#include <curl/curl.h>\n")
+  file(WRITE "${TREE}/io/blob_digest.cpp" "#include <openssl/evp.h>\n")
   file(WRITE "${TREE}/export/graph.cpp" "#include \"export/graph.hpp\"\n#include <onnx/onnx_pb.h>\n")
   file(WRITE "${TREE}/apps/main.cpp" "#include <CLI/CLI.hpp>\n#include \"io/image.hpp\"\n#include \"apps/common.hpp\"\n")
 endfunction()
@@ -53,6 +55,8 @@ set(FAULTS
   "io/picture.hpp"        "#include <opencv2/core.hpp>"
   "io/picture.hpp"        "#include <png.h>"
   "io/archive.hpp"        "#include <zip.h>"
+  "io/archive.cpp"        "#include <curl/curl.h>"
+  "io/archive.hpp"        "#include <openssl/evp.h>"
   "io/options.cpp"        "#include <CLI/CLI.hpp>"
   "export/graph.hpp"      "#include <onnx/onnx_pb.h>"
   "export/read.cpp"       "#include \"io/image.hpp\""
