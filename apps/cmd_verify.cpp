@@ -243,9 +243,9 @@ void add_verify(CLI::App& app, int& result) {
 
 int run_verify(const VerifyOptions& options) {
   const int threads = options.common.threads > 0 ? options.common.threads : available_threads();
-  Subject a(options.model, threads);
+  Subject a(model_path(options.common, options.model), threads);
   const io::LoadOptions load = load_options(options.common);
-  Subject b(options.common.model, threads, load);
+  Subject b(model_path(options.common), threads, load);
   const std::optional<io::CheckpointInfo>& info = b.info() ? b.info() : a.info();
   if (!info) {
     throw Error(ErrorCode::model_unsupported,

@@ -9,6 +9,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "apps/download.hpp"
+#include "io/hub_id.hpp"
+
 namespace vit::apps {
 namespace fs = std::filesystem;
 namespace {
@@ -102,10 +105,12 @@ void add_model_option(CLI::App& command, CommonOptions& options) {
   command
       .add_option(
           "-m,--model", options.model,
-          "model: a Hugging Face folder, a weights file with config.json beside it, or a model.onnx that "
-          "vitrine export wrote "
+          "model: a Hugging Face folder, a weights file with config.json beside it, a model.onnx that "
+          "vitrine export wrote, or the name of a model in the Hugging Face cache, org/name[@revision] "
           "(default: the model that ships with Vitrine)")
       ->check(not_empty);
+  command.add_flag("--download", options.download,
+                   "fetch the model from the hub if -m names one that is not in the cache");
   command
       .add_option("--arch", options.architecture,
                   "architecture of weights without a config.json, by its name in timm (NAME or NAME.TAG), "
@@ -176,7 +181,7 @@ bool names_no_weights(const CommonOptions& options) {
 }
 
 fs::path model_path(const CommonOptions& options) {
-  if (!options.model.empty()) return options.model;
+  if (!options.model.empty()) return model_path(options, options.model);
   std::error_code ignored;
   for (const fs::path& folder : data_folders()) {
     if (fs::exists(folder / kShippedModel, ignored)) return folder / kShippedModel;
@@ -184,6 +189,12 @@ fs::path model_path(const CommonOptions& options) {
   throw Error(ErrorCode::model_not_found,
               fmt::format("the model that ships with Vitrine is not in {}; name one with -m",
                           data_folders().back().native()));
+}
+
+fs::path model_path(const CommonOptions& options, const std::string& model) {
+  std::error_code ignored;
+  const auto id = options.download && !fs::exists(model, ignored) ? io::find_hub_id(model) : std::nullopt;
+  return id ? download_missing(*id, options.quiet) : fs::path(model);
 }
 
 void refuse_overwriting(const std::string& output, const std::vector<std::string>& read) {

@@ -39,6 +39,7 @@ struct CommonOptions {
   std::string image_size;              ///< --image-size, as given
   std::string patch_size;              ///< --patch-size, as given
   std::string labels;                  ///< --labels
+  bool download = false;               ///< --download
   int threads = 0;                     ///< 0: all cores that the process may use
   std::optional<Precision> precision;  ///< --precision; nothing: what the weights are stored for
   bool verbose = false;
@@ -56,7 +57,7 @@ struct InputArguments {
 void add_input_arguments(CLI::App& command, InputArguments& arguments);
 /// `list` is what "-" reads; without one "-" is the name of a file.
 io::InputOptions input_options(const InputArguments& arguments, std::istream* list = nullptr);
-/// -m, --arch, --image-size and --patch-size.
+/// -m, --download, --arch, --image-size and --patch-size.
 void add_model_option(CLI::App& command, CommonOptions& options);
 void add_label_option(CLI::App& command, CommonOptions& options);
 /// --precision fp32, bf16 or int8.
@@ -76,9 +77,13 @@ io::LoadOptions load_options(const CommonOptions& options);
 /// Whether only an architecture is named (--arch without -m): then there are no weights.
 bool names_no_weights(const CommonOptions& options);
 
-/// The path behind -m, or that of the shipped model. Throws Error(model_not_found) where that was not
-/// installed.
+/// The path or hub id behind -m, or the path of the shipped model; with --download the folder of a hub id,
+/// which is fetched where the cache does not have it. Throws Error(model_not_found) where the shipped one was
+/// not installed, and as io::pull_model.
 std::filesystem::path model_path(const CommonOptions& options);
+
+/// The same for a model that is named in another place than -m.
+std::filesystem::path model_path(const CommonOptions& options, const std::string& model);
 
 /// Throws Error(invalid_argument) if writing `output` would destroy one of the files that are to be read.
 void refuse_overwriting(const std::string& output, const std::vector<std::string>& read);

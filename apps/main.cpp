@@ -9,6 +9,7 @@
 #include "apps/cmd_export.hpp"
 #include "apps/cmd_info.hpp"
 #include "apps/cmd_preprocess.hpp"
+#include "apps/cmd_pull.hpp"
 #include "apps/cmd_quantize.hpp"
 #include "apps/cmd_run.hpp"
 #include "apps/cmd_verify.hpp"
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
   add_info(app, result);
   add_verify(app, result);
   add_bench(app, result);
+  add_pull(app, result);
   app.failure_message([](const CLI::App* command, const CLI::Error& e) {
     return "vitrine: " + std::string(e.what()) + "; " + command->get_name() + " --help lists what there is\n";
   });
