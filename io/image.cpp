@@ -38,7 +38,48 @@ Image allocate_image(const EncodedImage& encoded, std::int64_t width, std::int64
   return {height, width, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * 3))};
 }
 
-void turn_upright(Image& image, int orientation) {
+namespace {
+
+DecodedImage decode(const EncodedImage& encoded) {
+  switch (sniff_format(encoded)) {
+    case ImageFormat::png:
+      return decode_png(encoded);
+    case ImageFormat::jpeg:
+      return decode_jpeg(encoded);
+    case ImageFormat::gif:
+      return decode_gif(encoded);
+    case ImageFormat::webp:
+      return decode_webp(encoded);
+    case ImageFormat::bmp:
+      return decode_bmp(encoded);
+    case ImageFormat::tiff:
+      return decode_tiff(encoded);
+    case ImageFormat::pnm:
+      return decode_pnm(encoded);
+  }
+  throw Error(ErrorCode::internal, "a picture format without a decoder");
+}
+
+/// What transformers' convert_to_rgb does with the "transparency" that outlives Pillow's convert("RGB").
+void whiten(Image& image, const Rgb& key) {
+  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
+    std::uint8_t* rgb = &image.pixels[i];
+    if (std::equal(key.begin(), key.end(), rgb)) put_gray(rgb, 255);
+  }
+}
+
+}  // namespace
+}  // namespace internal
+
+void require_pixels(const Image& image, std::string_view what) {
+  if (image.height < 1 || image.width < 1 || std::ssize(image.pixels) != 3 * image.height * image.width) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: {} bytes for {} x {} RGB pixels", what,
+                                                         image.pixels.size(), image.width, image.height));
+  }
+}
+
+void turn_upright(Image& image) try {
+  const int orientation = std::exchange(image.orientation, 1);
   if (orientation <= 1 || orientation > 8) return;
   const bool sides_swap = orientation >= 5;
   Image upright{sides_swap ? image.width : image.height, sides_swap ? image.height : image.width,
@@ -75,40 +116,9 @@ void turn_upright(Image& image, int orientation) {
       break;
   }
   image = std::move(upright);
+} catch (const cv::Exception& error) {
+  throw Error(ErrorCode::internal, error.what());
 }
-
-namespace {
-
-DecodedImage decode(const EncodedImage& encoded) {
-  switch (sniff_format(encoded)) {
-    case ImageFormat::png:
-      return decode_png(encoded);
-    case ImageFormat::jpeg:
-      return decode_jpeg(encoded);
-    case ImageFormat::gif:
-      return decode_gif(encoded);
-    case ImageFormat::webp:
-      return decode_webp(encoded);
-    case ImageFormat::bmp:
-      return decode_bmp(encoded);
-    case ImageFormat::tiff:
-      return decode_tiff(encoded);
-    case ImageFormat::pnm:
-      return decode_pnm(encoded);
-  }
-  throw Error(ErrorCode::internal, "a picture format without a decoder");
-}
-
-/// What transformers' convert_to_rgb does with the "transparency" that outlives Pillow's convert("RGB").
-void whiten(Image& image, const Rgb& key) {
-  for (std::size_t i = 0; i < image.pixels.size(); i += 3) {
-    std::uint8_t* rgb = &image.pixels[i];
-    if (std::equal(key.begin(), key.end(), rgb)) put_gray(rgb, 255);
-  }
-}
-
-}  // namespace
-}  // namespace internal
 
 Image decode_image(std::span<const std::byte> bytes, std::string_view name, const DecodeOptions& options) {
   const internal::Bytes data(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
@@ -117,7 +127,7 @@ Image decode_image(std::span<const std::byte> bytes, std::string_view name, cons
     internal::DecodedImage decoded = internal::decode(encoded);
     if (options.transparency == Transparency::colour_key_on_white && decoded.colour_key)
       internal::whiten(decoded.image, *decoded.colour_key);
-    if (options.exif == Exif::apply) internal::turn_upright(decoded.image, decoded.orientation);
+    if (options.exif == Exif::apply) turn_upright(decoded.image);
     return std::move(decoded.image);
   } catch (const std::bad_alloc&) {
     internal::fail(ErrorCode::image_too_large, encoded, "not enough memory for its pixels");

@@ -14,6 +14,7 @@ struct Image {
   std::int64_t height = 0;  ///< pixels
   std::int64_t width = 0;   ///< pixels
   std::vector<std::uint8_t> pixels;
+  int orientation = 1;  ///< EXIF's, 1 to 8, where it is still to be applied; 1: upright
 };
 
 /// What happens to the orientation that EXIF records (JPEG, PNG eXIf, WebP, TIFF).
@@ -46,5 +47,13 @@ struct DecodeOptions {
 /// image_too_large.
 Image decode_image(std::span<const std::byte> bytes, std::string_view name,
                    const DecodeOptions& options = {});
+
+/// Throws Error(invalid_argument) unless there is a pixel, and as many as height and width say. `what` begins
+/// the message.
+void require_pixels(const Image& image, std::string_view what);
+
+/// Turns and mirrors a picture by its orientation, which is 1 afterwards. Throws Error(internal),
+/// std::bad_alloc.
+void turn_upright(Image& image);
 
 }  // namespace vit::io

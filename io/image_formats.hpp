@@ -25,8 +25,7 @@ struct EncodedImage {
 
 /// What a decoder found: the pixels as stored, and what is still to be done to them.
 struct DecodedImage {
-  Image image;
-  int orientation = 1;            ///< EXIF, 1 to 8
+  Image image;                    ///< with its orientation
   std::optional<Rgb> colour_key;  ///< the colour that stands for "transparent"
 };
 
@@ -42,9 +41,6 @@ void check_size(const EncodedImage& encoded, std::int64_t width, std::int64_t he
 
 /// check_size, then a black picture of that size.
 Image allocate_image(const EncodedImage& encoded, std::int64_t width, std::int64_t height);
-
-/// Turns and mirrors the picture so that its EXIF orientation becomes 1.
-void turn_upright(Image& image, int orientation);
 
 inline void put_gray(std::uint8_t* rgb, std::uint8_t gray) {
   rgb[0] = rgb[1] = rgb[2] = gray;

@@ -207,7 +207,7 @@ DecodedImage decode_jpeg(const EncodedImage& encoded) {
 
   DecodedImage decoded;
   decoded.image = allocate_image(encoded, info.image_width, info.image_height);
-  decoded.orientation = read_orientation(info);
+  decoded.image.orientation = read_orientation(info);
   const bool cmyk = info.num_components == 4;
   const auto row_bytes = static_cast<std::size_t>(decoded.image.width) * 3;
   const bool complete = reader.start(cmyk ? JCS_CMYK : JCS_RGB) &&

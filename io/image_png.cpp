@@ -220,7 +220,7 @@ DecodedImage decode_png(const EncodedImage& encoded) {
     for (std::size_t y = 0; y < chunks.height; ++y) expand_gray16(pixels + y * 3 * width, width);
 
   const std::vector<std::uint8_t> profile = parse_raw_profile(chunks.raw_profile);
-  decoded.orientation = orientation_of(chunks.exif.empty() ? Bytes(profile) : chunks.exif, chunks.xmp);
+  decoded.image.orientation = orientation_of(chunks.exif.empty() ? Bytes(profile) : chunks.exif, chunks.xmp);
   decoded.colour_key = colour_key(chunks);
   return decoded;
 }

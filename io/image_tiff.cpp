@@ -243,7 +243,8 @@ DecodedImage decode_tiff(const EncodedImage& encoded) {
     BlockReader(file, encoded, layout).read_into(decoded.image, palette);
   }
   // Pillow turns TIFF pictures upright when it loads them, whoever asks.
-  turn_upright(decoded.image, read_orientation(tiff));
+  decoded.image.orientation = read_orientation(tiff);
+  turn_upright(decoded.image);
   return decoded;
 }
 

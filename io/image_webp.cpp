@@ -74,8 +74,8 @@ DecodedImage decode_webp(const EncodedImage& encoded) {
   decode_frame(encoded, frame, decoded.image);
 
   const Bytes xmp = read_chunk(demuxer.get(), "XMP ");
-  decoded.orientation = orientation_of(read_chunk(demuxer.get(), "EXIF"),
-                                       {reinterpret_cast<const char*>(xmp.data()), xmp.size()});
+  decoded.image.orientation = orientation_of(read_chunk(demuxer.get(), "EXIF"),
+                                             {reinterpret_cast<const char*>(xmp.data()), xmp.size()});
   return decoded;
 }
 

@@ -71,6 +71,22 @@ TEST(Image, OptionsChangeNothingElsewhere) {
   }
 }
 
+/// An orientation that was left alone can be applied later.
+TEST(Image, CanBeTurnedUprightLater) {
+  std::set<int> orientations;
+  for (const PictureCase& picture : picture_cases()) {
+    if (picture.kind != "exif") continue;
+    SCOPED_TRACE(picture.name);
+    io::Image image = io::decode_image(read_picture(picture.name), picture.name, options_of("plain"));
+    orientations.insert(image.orientation);
+    io::turn_upright(image);
+    EXPECT_EQ(image.orientation, 1);
+    expect_same(image, picture.expected, tolerance_of(picture.name));
+    EXPECT_EQ(io::decode_image(read_picture(picture.name), picture.name).orientation, 1);
+  }
+  EXPECT_EQ(orientations, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
 TEST(Image, LongAndThin) {
   const std::string row(60000, '\x7f');
   for (const std::string size : {"20000 1", "1 20000"}) {
