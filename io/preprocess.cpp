@@ -87,6 +87,29 @@ Span center(std::int64_t size, std::int64_t crop, RecipeArithmetic arithmetic) {
   return {half + (up ? 1 : 0), 0, crop};
 }
 
+/// Everything about where pixels go: the picture's size behind the resize, and what the crop keeps of it.
+struct Placement {
+  Size2 resized;
+  Span rows;
+  Span columns;
+
+  /// Of the resized picture, what the crop keeps.
+  Region kept() const { return {rows.from, columns.from, rows.count, columns.count}; }
+};
+
+/// `size` is the config's output_size for this picture.
+Placement place(Size2 image, const PreprocessConfig& config, Size2 size) {
+  const Size2 resized = resized_size(image, config);
+  return {resized, center(resized.height, size.height, config.arithmetic),
+          center(resized.width, size.width, config.arithmetic)};
+}
+
+/// A side of the picture has `side` pixels, of the resized picture `resized`.
+AxisGeometry axis_geometry(Span span, std::int64_t side, std::int64_t resized) {
+  const double step = static_cast<double>(side) / static_cast<double>(resized);
+  return {static_cast<double>(span.from - span.to) * step, step};
+}
+
 /// What becomes of the 256 values of a channel, in the references' precision: transformers multiplies in
 /// double and rounds to float, torchvision divides floats by 255; mean and deviation are in float.
 using ChannelTable = std::array<float, 256>;
@@ -135,10 +158,9 @@ void fill_plane(const ChannelPixels& channel, Span rows, Span columns, Size2 siz
 /// RecipeArithmetic::tensors: no table, since there are more than 256 values behind the resize.
 void preprocess_tensor(const Image& image, const PreprocessConfig& config, Size2 size,
                        std::span<float> pixel_values) {
-  const Size2 resized = resized_size(size_of(image), config);
-  const Span rows = center(resized.height, size.height, config.arithmetic);
-  const Span columns = center(resized.width, size.width, config.arithmetic);
-  const Region region{rows.from, columns.from, rows.count, columns.count};
+  const Placement placement = place(size_of(image), config, size);
+  const auto& [resized, rows, columns] = placement;
+  const Region region = placement.kept();
   std::vector<float> part(static_cast<std::size_t>(3 * region.height * region.width));
   resize_float(image, static_cast<float>(config.rescale_factor), resized, config.interpolation, region, part);
   const float* source = part.data();
@@ -211,6 +233,13 @@ PreprocessConfig resized(const PreprocessConfig& config, Size2 image) {
   return result;
 }
 
+InputGeometry input_geometry(Size2 image, const PreprocessConfig& config) {
+  const Size2 size = config.output_size(image);
+  const Placement placement = place(image, config, size);
+  return {size, axis_geometry(placement.rows, image.height, placement.resized.height),
+          axis_geometry(placement.columns, image.width, placement.resized.width)};
+}
+
 void preprocess(const Image& image, const PreprocessConfig& config, std::span<float> pixel_values) {
   const Size2 size = config.output_size(size_of(image));
   if (pixel_values.size() != static_cast<std::size_t>(3 * size.height * size.width)) {
@@ -218,16 +247,12 @@ void preprocess(const Image& image, const PreprocessConfig& config, std::span<fl
                 fmt::format("preprocess: room for {} floats, expected [3, {}, {}]", pixel_values.size(),
                             size.height, size.width));
   }
-  if (image.pixels.size() != static_cast<std::size_t>(3 * image.height * image.width)) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("preprocess: {} bytes for {} x {} RGB pixels",
-                                                         image.pixels.size(), image.width, image.height));
-  }
+  require_pixels(image, "preprocess");
 
   if (config.arithmetic == RecipeArithmetic::tensors)
     return preprocess_tensor(image, config, size, pixel_values);
-  const Size2 resized = resized_size(size_of(image), config);
-  const Span rows = center(resized.height, size.height, config.arithmetic);
-  const Span columns = center(resized.width, size.width, config.arithmetic);
+  const Placement placement = place(size_of(image), config, size);
+  const auto& [resized, rows, columns] = placement;
   Image part;  // of the resized picture, what the crop keeps
   const std::uint8_t* pixels = nullptr;
   std::int64_t stride = 0;
@@ -235,8 +260,7 @@ void preprocess(const Image& image, const PreprocessConfig& config, std::span<fl
     stride = 3 * image.width;
     pixels = image.pixels.data() + rows.from * stride + 3 * columns.from;
   } else {
-    part = resize_region(image, resized, config.interpolation,
-                         {rows.from, columns.from, rows.count, columns.count});
+    part = resize_region(image, resized, config.interpolation, placement.kept());
     stride = 3 * part.width;
     pixels = part.pixels.data();
   }
@@ -244,6 +268,13 @@ void preprocess(const Image& image, const PreprocessConfig& config, std::span<fl
     fill_plane({pixels + channel, stride, config.fill[channel]}, rows, columns, size,
                channel_table(config, channel), pixel_values.data() + channel * pixel_values.size() / 3);
   }
+}
+
+Tensor preprocess(const Image& image, const PreprocessConfig& config) {
+  const Size2 size = config.output_size(size_of(image));
+  Tensor pixel_values({3, size.height, size.width});
+  preprocess(image, config, pixel_values.elements());
+  return pixel_values;
 }
 
 std::string describe(const PreprocessConfig& recipe) {

@@ -12,6 +12,7 @@
 #include "io/image.hpp"
 #include "io/resample.hpp"
 #include "vit/config.hpp"
+#include "vit/tensor.hpp"
 
 namespace vit::io {
 
@@ -58,6 +59,29 @@ struct PreprocessConfig {
   Size2 output_size(Size2 image) const;
 };
 
+/// One axis of InputGeometry, in pixels counted from the top or left edge: pixel n of the network's input
+/// shows what lies between origin + n step and origin + (n + 1) step of the picture.
+struct AxisGeometry {
+  double origin = 0;  ///< negative where the input begins with padding
+  double step = 1;
+
+  double at(double input_pixels) const { return origin + input_pixels * step; }
+  bool operator==(const AxisGeometry&) const = default;
+};
+
+/// Where the pixels of a network's input come from: the other direction of resize and crop. What lies outside
+/// of the picture is padding. (The filter of the resize reaches a little further than these edges.)
+struct InputGeometry {
+  Size2 input;  ///< pixels
+  AxisGeometry rows;
+  AxisGeometry columns;
+
+  bool operator==(const InputGeometry&) const = default;
+};
+
+/// For a decoded picture of `image` pixels, turned as the recipe's `exif` says. Throws Error as output_size.
+InputGeometry input_geometry(Size2 image, const PreprocessConfig& config);
+
 /// Reads a Hugging Face preprocessor_config.json, of any age (feature_extractor_type, sizes as numbers), or
 /// the processor_config.json that contains one. What the file does not say is the default of its processor
 /// class; a file that does not name its class gets the one of `model_type` (of config.json). `name` appears
@@ -76,5 +100,7 @@ std::string describe(const PreprocessConfig& config);
 /// `pixel_values` has 3 * height * width floats of output_size and receives [3, height, width], R G B.
 /// Thread-safe. Throws Error: those of output_size, invalid_argument (sizes that do not fit).
 void preprocess(const Image& image, const PreprocessConfig& config, std::span<float> pixel_values);
+/// The same as a tensor of its own, [3, height, width].
+Tensor preprocess(const Image& image, const PreprocessConfig& config);
 
 }  // namespace vit::io
