@@ -101,9 +101,12 @@ CheckpointInfo describe_architecture(const std::string& name, const LoadOptions&
 /// lies beside that. Throws Error: model_not_found, config_invalid, model_unsupported.
 PreprocessConfig load_preprocess_config(const std::filesystem::path& name, const LoadOptions& options = {});
 
+/// Throws unless pictures can be given to the model. Error: model_unsupported if it does not take RGB;
+/// recipe_error if it has no picture recipe.
+void require_pictures(const CheckpointInfo& info);
+
 /// Throws unless the model can classify pictures. Error: model_unsupported if it has no classification head,
-/// or does not take RGB; recipe_error if it has no picture
-/// recipe.
+/// and those of require_pictures.
 void require_classifier(const CheckpointInfo& info);
 
 /// Several lines of text for people: what was loaded and where each setting comes from.

@@ -31,14 +31,8 @@ std::string describe_output(const CheckpointInfo& info) {
 
 }  // namespace
 
-void require_classifier(const CheckpointInfo& info) {
+void require_pictures(const CheckpointInfo& info) {
   const std::string path = info.path.string();
-  if (info.config.num_classes == 0) {
-    throw Error(ErrorCode::model_unsupported,
-                fmt::format("{}: this model ({}) has no classification head, so it cannot name what is in a "
-                            "picture; vitrine preprocess and vitrine run give its features",
-                            path, info.architecture.empty() ? info.family : info.architecture));
-  }
   if (info.config.num_channels != 3) {
     throw Error(ErrorCode::model_unsupported,
                 fmt::format("{}: this model takes {} channels, pictures are read as RGB (3 channels)", path,
@@ -46,6 +40,16 @@ void require_classifier(const CheckpointInfo& info) {
   }
   if (!info.recipe)
     throw info.recipe_error.value_or(Error(ErrorCode::internal, path + ": no picture recipe"));
+}
+
+void require_classifier(const CheckpointInfo& info) {
+  if (info.config.num_classes == 0) {
+    throw Error(ErrorCode::model_unsupported,
+                fmt::format("{}: this model ({}) has no classification head, so it cannot name what is in a "
+                            "picture; vitrine preprocess and vitrine run give its features",
+                            info.path.string(), info.architecture.empty() ? info.family : info.architecture));
+  }
+  require_pictures(info);
 }
 
 std::string describe(const CheckpointInfo& info) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <new>
 
-#include "io/image.hpp"
 #include "vit/file.hpp"
 
 namespace vit::io {
@@ -15,14 +14,6 @@ constexpr std::size_t kMaxPictureBytes = std::size_t{1} << 30;
 // Batches shrink towards the end of a run (8, 4, 2, 1) and pictures of a recipe without a fixed size may
 // differ.
 constexpr std::size_t kMaxSessions = 6;
-
-/// The picture as the recipe wants it decoded.
-Image load_image(Input& input, const PreprocessConfig& recipe) {
-  if (input.error) throw std::move(*input.error);
-  if (input.image) return std::move(*input.image);
-  if (input.bytes.empty()) input.bytes = read_file(input.name, kMaxPictureBytes, FileErrors::image());
-  return decode_image(input.bytes, input.name, {.exif = recipe.exif, .transparency = recipe.transparency});
-}
 
 Size2 size_of_picture(const Tensor& pixel_values) {
   return {pixel_values.shape()[1], pixel_values.shape()[2]};
@@ -37,21 +28,26 @@ StageTimes& StageTimes::operator+=(const StageTimes& other) {
   return *this;
 }
 
+Image load_picture(Input input, const PreprocessConfig& recipe) {
+  if (input.error) throw std::move(*input.error);
+  if (input.image) return std::move(*input.image);
+  if (input.bytes.empty()) input.bytes = read_file(input.name, kMaxPictureBytes, FileErrors::image());
+  return decode_image(input.bytes, input.name, {.exif = recipe.exif, .transparency = recipe.transparency});
+}
+
 Tensor load_pixel_values(Input input, const PreprocessConfig& recipe, StageTimes* times) {
+  const std::string name = input.name;
   StageTimes ignored;
   StageTimes& to = times == nullptr ? ignored : *times;
   try {
     Timer decoding(to.decode);
-    const Image image = load_image(input, recipe);
+    const Image image = load_picture(std::move(input), recipe);
     decoding.stop();
     const Timer preprocessing(to.preprocess);
-    const Size2 size = recipe.output_size({image.height, image.width});
-    Tensor pixel_values({3, size.height, size.width});
-    preprocess(image, recipe, pixel_values.elements());
-    return pixel_values;
+    return preprocess(image, recipe);
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::image_too_large,
-                fmt::format("{}: not enough memory for this picture", input.name));
+                fmt::format("{}: not enough memory for this picture", name));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "io/checkpoint.hpp"
+#include "io/image.hpp"
 #include "io/input.hpp"
 #include "io/preprocess.hpp"
 #include "io/stopwatch.hpp"
@@ -29,6 +30,10 @@ struct StageTimes {
 
   StageTimes& operator+=(const StageTimes& other);
 };
+
+/// Reads, if it is not there yet, and decodes one picture, turned as the recipe wants it; of a frame, the frame.
+/// Throws Error: the input's own, or one with an image_… code; std::bad_alloc.
+Image load_picture(Input input, const PreprocessConfig& recipe);
 
 /// Reads, decodes and preprocesses one picture: [C, H, W]. Adds to `times`, if not null. Throws Error:
 /// the input's own, or one with an image_… code; anything that the picture's data can cause is such an error.
