@@ -1,0 +1,15 @@
+// Pictures as PNG files in memory.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "io/image.hpp"
+
+namespace vit::io {
+
+/// 8-bit RGB, its orientation ignored. Thread-safe. Throws Error: invalid_argument (pixels that are no
+/// picture), internal; std::bad_alloc.
+std::vector<std::byte> encode_png(const Image& image);
+
+}  // namespace vit::io
