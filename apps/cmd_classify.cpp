@@ -187,7 +187,7 @@ void add_classify(CLI::App& app, int& result) {
       ->capture_default_str();
   command.add_option("--threshold", options->threshold, "leave out labels with a lower score")
       ->check(CLI::Range(0.0, 1.0))
-      ->check([](const std::string& text) { return text.find("nan") == text.npos ? "" : "is not a number"; });
+      ->check(not_nan);
   command.add_option("--batch", options->batch, "most pictures that go through the network together")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -150,6 +150,10 @@ void add_verbosity_options(CLI::App& command, CommonOptions& options) {
   command.add_flag("-q,--quiet", options.quiet, "no notes on stderr; errors remain");
 }
 
+std::string not_nan(const std::string& value) {
+  return value.find("nan") == std::string::npos ? "" : "is not a number";
+}
+
 std::optional<std::int64_t> parse_number(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

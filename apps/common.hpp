@@ -65,6 +65,9 @@ void add_precision_option(CLI::App& command, CommonOptions& options);
 void add_thread_option(CLI::App& command, CommonOptions& options);
 void add_verbosity_options(CLI::App& command, CommonOptions& options);
 
+/// Check of an option: CLI::Range alone lets nan through.
+std::string not_nan(const std::string& value);
+
 /// A whole number, nothing if the text is anything else.
 std::optional<std::int64_t> parse_number(std::string_view text);
 

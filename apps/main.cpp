@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "apps/busy_wait.hpp"
+#include "apps/cmd_attention.hpp"
 #include "apps/cmd_bench.hpp"
 #include "apps/cmd_classify.hpp"
 #include "apps/cmd_convert.hpp"
@@ -29,6 +30,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int result = kOk;
   add_classify(app, result);
+  add_attention(app, result);
   add_preprocess(app, result);
   add_run(app, result);
   add_export(app, result);
