@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "apps/load_model.hpp"
-#include "io/inputs.hpp"
+#include "io/folder_listing.hpp"
 
 namespace vit::apps {
 namespace {
@@ -108,9 +108,10 @@ void AttentionOutput::check_free(const std::vector<fs::path>& paths, const std::
   }
 }
 
-std::string OutputNames::name_for(const std::string& input) {
-  std::string stem = shortened(std::filesystem::path(input).stem().native());
+std::string OutputNames::name_for(const io::Input& input) {
+  std::string stem = shortened(std::filesystem::path(input.name).stem().native());
   if (stem.empty()) stem = "picture";
+  if (input.frame) stem += fmt::format(".frame{}", input.frame->number);
   int& next = next_[stem];
   if (next == 0) {
     next = 2;

@@ -45,11 +45,11 @@ class AttentionOutput {
   std::vector<std::filesystem::path> protected_;
 };
 
-/// Names for files, one for each input: that of the picture without folder and extension, with -2, -3, …
-/// where an earlier input had it.
+/// Names for files, one for each input: that of the picture without folder and extension, of a frame with its
+/// number ("clip.frame12"), with -2, -3, … where an earlier input had it.
 class OutputNames {
  public:
-  std::string name_for(const std::string& input);
+  std::string name_for(const io::Input& input);
 
  private:
   std::unordered_map<std::string, int> next_;  // by name: the number of the next one

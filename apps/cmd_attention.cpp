@@ -35,6 +35,7 @@ struct Job {
 /// What became of one input.
 struct Answer {
   std::string input;
+  std::optional<io::FramePosition> frame;
   Size2 grid;
   std::vector<fs::path> files;
   std::optional<Error> error;
@@ -48,7 +49,7 @@ class Jobs {
   std::optional<Job> next() {
     std::optional<io::Input> input = inputs_.next();
     if (!input) return std::nullopt;
-    const std::string name = input->error ? "" : names_.name_for(input->name);
+    const std::string name = input->error ? "" : names_.name_for(*input);
     return Job{std::move(*input), name};
   }
   std::size_t look_ahead(std::size_t most) { return inputs_.look_ahead(most); }
@@ -73,7 +74,7 @@ class Worker {
   explicit Worker(const Work& work) : work_(work), session_(work.model, work.recipe) {}
 
   Answer answer(Job job, int cores) {
-    Answer answer{std::move(job.input.name), {}, {}, std::move(job.input.error)};
+    Answer answer{job.input.name, job.input.frame, {}, {}, job.input.error};
     if (answer.error) return answer;
     const std::vector<fs::path> paths = work_.output.paths(job.name, work_.files);
     try {
@@ -83,7 +84,7 @@ class Worker {
       return answer;
     }
     try {
-      const io::AttentionView view = look(answer.input, cores);
+      const io::AttentionView view = look(std::move(job.input), cores);
       answer.grid = view.maps.grid();
       for (std::size_t i = 0; i < paths.size(); ++i) write(work_.files[i], view, paths[i]);
       answer.files = paths;
@@ -100,14 +101,15 @@ class Worker {
 
  private:
   /// Messages about what the network does begin with the picture's name, as those about its file do.
-  io::AttentionView look(const std::string& path, int cores) {
-    io::Image picture = io::load_picture(path, work_.recipe);
+  io::AttentionView look(io::Input input, int cores) {
+    const std::string name = io::describe(input);
+    io::Image picture = io::load_picture(std::move(input), work_.recipe);
     const auto rollout = work_.files.front().rollout ? io::AttentionRecorder::Rollout::yes
                                                      : io::AttentionRecorder::Rollout::no;
     try {
       return session_.look(std::move(picture), rollout, cores);
     } catch (const Error& e) {
-      throw Error(e.code(), path + ": " + e.what());
+      throw Error(e.code(), name + ": " + e.what());
     }
   }
 
@@ -124,10 +126,10 @@ class Worker {
 };
 
 std::string json_row(const Answer& answer) {
-  if (answer.error) return json_error_row(answer.input, *answer.error);
+  if (answer.error) return json_error_row(answer.input, answer.frame, *answer.error);
   std::vector<std::string> files;
   for (const fs::path& file : answer.files) files.push_back(json_string(file.native()));
-  return fmt::format("{{\"input\":{},\"grid\":[{},{}],\"files\":[{}]}}", json_string(answer.input),
+  return fmt::format("{},\"grid\":[{},{}],\"files\":[{}]}}", json_row_begin(answer.input, answer.frame),
                      answer.grid.height, answer.grid.width, fmt::join(files, ","));
 }
 
@@ -234,7 +236,7 @@ int run_attention(const AttentionOptions& options, std::istream& list) {
                   *info.recipe, files, options.overlay, std::move(output)};
   report_precision(options.common, *work.model);
 
-  io::InputSource inputs(options.inputs.names, {.recursive = options.inputs.recursive, .list = &list});
+  io::InputSource inputs(options.inputs.names, input_options(options.inputs, &list));
   Jobs jobs(inputs);
   Output rows({});
   bool failed = false;
