@@ -20,12 +20,13 @@ void AttentionPool::forward(const float* states, const PackedAttentionPool& weig
   float* const mlp = workspace.pool_mlp.data();          // [B, pool MLP size]
   float* const pooled = workspace.pooled.data();         // [B, D]
 
-  kv_.run(states, weights.kv, kv);                // kv = states Wkvᵀ + b
-  attention_.run(weights.q.data(), kv, context);  // context = softmax(q kᵀ / √d) v over the tokens
-  proj_.run(context, weights.proj, pooled);       // pooled = context Wprojᵀ + b
-  norm_.run(pooled, weights.norm, normed);        // normed = Norm(pooled)
-  fc1_.run(normed, weights.fc1, mlp);             // mlp = act(normed W1ᵀ + b1)
-  fc2_.run(mlp, weights.fc2, pooled);             // pooled = pooled + mlp W2ᵀ + b2
+  kv_.run(states, weights.kv, kv);  // kv = states Wkvᵀ + b
+  attention_.run(weights.q.data(), kv, context,
+                 workspace.sizes());         // context = softmax(q kᵀ / √d + ln sizes) v over the tokens
+  proj_.run(context, weights.proj, pooled);  // pooled = context Wprojᵀ + b
+  norm_.run(pooled, weights.norm, normed);   // normed = Norm(pooled)
+  fc1_.run(normed, weights.fc1, mlp);        // mlp = act(normed W1ᵀ + b1)
+  fc2_.run(mlp, weights.fc2, pooled);        // pooled = pooled + mlp W2ᵀ + b2
 }
 
 std::vector<std::string> AttentionPool::kernels() const {

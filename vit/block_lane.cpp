@@ -24,20 +24,20 @@ ValueType src_type(const ModelConfig& config, const BlockTypes& types) {
 }  // namespace
 
 BlockLane::BlockLane(const ModelConfig& config, const PackedBlock& like, const BlockTypes& types,
-                     RowRange rows)
+                     RowRange rows, backend::Context& context)
     : rows_(rows),
       width_(config.hidden_size),
       mlp_width_(config.mlp_size),
-      norm_(context_, {rows.count, width_}, backend::NormFormula(config), types.normed),
-      qkv_(context_, rows.count, like.qkv, {}, {src_type(config, types), types.qkv}),
-      proj_(context_, rows.count, like.proj, branch_epilogue(config), {types.context, ValueType::f32}),
-      fc1_(context_, rows.count, like.fc1, fc1_epilogue(config), {src_type(config, types), types.mlp}),
-      fc2_(context_, rows.count, like.fc2, branch_epilogue(config), {types.mlp, ValueType::f32}) {
+      norm_(context, {rows.count, width_}, backend::NormFormula(config), types.normed),
+      qkv_(context, rows.count, like.qkv, {}, {src_type(config, types), types.qkv}),
+      proj_(context, rows.count, like.proj, branch_epilogue(config), {types.context, ValueType::f32}),
+      fc1_(context, rows.count, like.fc1, fc1_epilogue(config), {src_type(config, types), types.mlp}),
+      fc2_(context, rows.count, like.fc2, branch_epilogue(config), {types.mlp, ValueType::f32}) {
   const backend::NormFormula formula(config);
-  if (like.attn_norm) attn_norm_.emplace(context_, backend::Rows{rows.count, width_}, formula);
-  if (like.mlp_norm) mlp_norm_.emplace(context_, backend::Rows{rows.count, mlp_width_}, formula);
+  if (like.attn_norm) attn_norm_.emplace(context, backend::Rows{rows.count, width_}, formula);
+  if (like.mlp_norm) mlp_norm_.emplace(context, backend::Rows{rows.count, mlp_width_}, formula);
   if (like.gate)
-    gate_.emplace(context_, rows.count, *like.gate, backend::Epilogue{.activation = config.activation},
+    gate_.emplace(context, rows.count, *like.gate, backend::Epilogue{.activation = config.activation},
                   backend::LinearTypes{src_type(config, types), types.gate});
 }
 

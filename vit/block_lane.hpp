@@ -26,8 +26,9 @@ struct RowRange {
 /// Works on its rows of the buffers, which are handed over whole. Belongs to one thread at a time.
 class BlockLane {
  public:
-  /// All blocks of the model have the shapes of `like`.
-  BlockLane(const ModelConfig& config, const PackedBlock& like, const BlockTypes& types, RowRange rows);
+  /// All blocks of the model have the shapes of `like`. `context` outlives the lane.
+  BlockLane(const ModelConfig& config, const PackedBlock& like, const BlockTypes& types, RowRange rows,
+            backend::Context& context);
 
   /// dst = Norm(x)
   void norm(const float* x, const backend::NormParameters& parameters, Values dst);
@@ -54,7 +55,6 @@ class BlockLane {
   RowRange rows_;
   std::int64_t width_;      // D
   std::int64_t mlp_width_;  // F
-  backend::Context context_;
   backend::Norm norm_;
   std::optional<backend::Norm> attn_norm_;
   backend::Linear qkv_;

@@ -1,43 +1,15 @@
 #include "vit/encoder_block.hpp"
 
-#include "vit/backend/lanes.hpp"
-
 namespace vit {
 namespace {
 
 /// Of the norm behind differential attention, which is one whatever the network's others are.
 const backend::NormFormula kSubNorm{NormKind::rms, 1e-5F};
 
-/// Rows for each of at most `threads` lanes: equally many, which are whole images where those can be shared
-/// out.
-std::vector<RowRange> share_rows(std::int64_t rows, std::int64_t threads) {
-  constexpr std::int64_t kFewest =
-      48;  // rows that keep a core busy for as long as it takes to fetch the weights
-  if (rows < kFewest * threads) return {{0, rows}};
-  std::vector<RowRange> ranges;
-  std::int64_t first = 0;
-  for (std::int64_t lane = 0; lane < threads; ++lane) {
-    const std::int64_t count = (rows - first) / (threads - lane);
-    ranges.push_back({first, count});
-    first += count;
-  }
-  return ranges;
-}
-
-std::vector<std::unique_ptr<BlockLane>> build_lanes(const ModelConfig& config, const PackedBlock& like,
-                                                    const BlockShape& shape) {
-  const std::vector<RowRange> ranges = share_rows(shape.rows(), backend::ThreadScope::threads());
-  const backend::ThreadScope scope(ranges.size() > 1 ? 1 : backend::ThreadScope::threads());
-  std::vector<std::unique_ptr<BlockLane>> lanes;
-  for (const RowRange& rows : ranges)
-    lanes.push_back(std::make_unique<BlockLane>(config, like, shape.types, rows));
-  return lanes;
-}
-
 }  // namespace
 
-EncoderBlock::EncoderBlock(const ModelConfig& config, const PackedBlock& like,
-                           const AttentionPositions& positions, const BlockShape& shape)
+EncoderBlock::EncoderBlock(const ModelConfig& config, const AttentionPositions& positions,
+                           const BlockShape& shape, BlockLaneSets lanes)
     : positions_(positions),
       form_(config.block),
       width_(config.hidden_size),
@@ -48,20 +20,26 @@ EncoderBlock::EncoderBlock(const ModelConfig& config, const PackedBlock& like,
                     config.num_heads, config.head_size()},
       rotary_layout_(config.rotary_layout),
       formula_(config),
-      lanes_(build_lanes(config, like, shape)),
+      lanes_(std::move(lanes)),
       attention_({shape.batch, shape.tokens, config.num_heads, config.head_size(), config.maps_per_head()},
-                 {shape.types.qkv, shape.types.products, shape.types.context}) {}
+                 {shape.types.qkv, shape.types.products, shape.types.context}) {
+  if (shape.merged > 0)
+    merging_.emplace(MergeShape{shape.batch, shape.tokens, config.num_prefix_tokens(), shape.merged,
+                                config.num_heads, config.head_size()});
+}
 
-template <class Body>
-void EncoderBlock::on_lanes(Workspace& workspace, Body body) {
-  if (lanes_.size() == 1) {
-    body(*lanes_.front());
+template <class Attention, class Mlp>
+void EncoderBlock::finish(Workspace& workspace, Attention attention, Mlp mlp) {
+  if (!merging_) {
+    lanes_.attention->run(workspace, [&](BlockLane& lane) {
+      attention(lane);
+      mlp(lane);
+    });
     return;
   }
-  const auto count = static_cast<int>(lanes_.size());
-  backend::for_each_on_lanes(count, count,
-                             [&](int, std::int64_t i) { body(*lanes_[static_cast<std::size_t>(i)]); });
-  lap(workspace.profile, LayerKind::other);  // waiting for the others
+  lanes_.attention->run(workspace, attention);
+  workspace.merge_tokens(*merging_);  // x = x with the most similar tokens as one
+  lanes_.mlp->run(workspace, mlp);
 }
 
 void EncoderBlock::prepare_heads(const PackedBlock& weights, std::int64_t index, Values values) const {
@@ -84,8 +62,9 @@ void EncoderBlock::attend(const PackedBlock& weights, std::int64_t index, Worksp
   const Values context = workspace.context.values();
   prepare_heads(weights, index, qkv);
   lap(workspace.profile, LayerKind::other);
-  attention_.run(qkv, workspace.maps.data(), context,  // context = softmax(q kᵀ / √d + relative positions) v
-                 {positions_.relative_of(index), weights.lambda});
+  // context = softmax(q kᵀ / √d + relative positions + ln sizes) v
+  attention_.run(qkv, workspace.maps.data(), context,
+                 {positions_.relative_of(index), weights.lambda, workspace.sizes()});
   lap(workspace.profile, LayerKind::attn);
   if (!weights.sub_norm) return;
   backend::normalise_heads(static_cast<float*>(context.data), context_rows_, *weights.sub_norm,
@@ -95,52 +74,61 @@ void EncoderBlock::attend(const PackedBlock& weights, std::int64_t index, Worksp
 
 void EncoderBlock::pre_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                             Observer* observer) {
-  float* const x = workspace.hidden_states.data;    // [B, T, D]
+  const TensorView& x = workspace.hidden_states;    // [B, T, D]
   const Values normed = workspace.normed.values();  // [B, T, D]
-  on_lanes(workspace, [&](BlockLane& lane) {
-    lane.norm(x, weights.norm1, normed);             // normed = Norm1(x)
+  lanes_.attention->run(workspace, [&](BlockLane& lane) {
+    lane.norm(x.data, weights.norm1, normed);        // normed = Norm1(x)
     lane.project_heads(weights, normed, workspace);  // qkv = normed Wqkvᵀ + b
   });
   attend(weights, index, workspace);  // context = softmax(q kᵀ / √d) v
   show_maps(index, workspace, observer);
-  on_lanes(workspace, [&](BlockLane& lane) {
-    lane.project_context(weights, workspace, x);  // x = x + γ₁ (context Wprojᵀ + b)
-    lane.norm(x, *weights.norm2, normed);         // normed = Norm2(x)
-    lane.expand(weights, normed, workspace);      // mlp = act(normed W1ᵀ + b1)
-    lane.contract(weights, workspace, x);         // x = x + γ₂ (mlp W2ᵀ + b2)
-  });
+  finish(
+      workspace,
+      [&](BlockLane& lane) {
+        lane.project_context(weights, workspace, x.data);  // x = x + γ₁ (context Wprojᵀ + b)
+      },
+      [&](BlockLane& lane) {
+        lane.norm(x.data, *weights.norm2, normed);  // normed = Norm2(x)
+        lane.expand(weights, normed, workspace);    // mlp = act(normed W1ᵀ + b1)
+        lane.contract(weights, workspace, x.data);  // x = x + γ₂ (mlp W2ᵀ + b2)
+      });
 }
 
 void EncoderBlock::post_norm(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                              Observer* observer) {
-  float* const x = workspace.hidden_states.data;                             // [B, T, D]
+  const TensorView& x = workspace.hidden_states;                             // [B, T, D]
   auto* const branch = static_cast<float*>(workspace.normed.values().data);  // [B, T, D]
-  on_lanes(workspace,
-           [&](BlockLane& lane) { lane.project_heads(weights, x, workspace); });  // qkv = x Wqkvᵀ + b
+  lanes_.attention->run(workspace, [&](BlockLane& lane) {
+    lane.project_heads(weights, x.data, workspace);
+  });                                 // qkv = x Wqkvᵀ + b
   attend(weights, index, workspace);  // context = softmax(q kᵀ / √d) v
   show_maps(index, workspace, observer);
-  on_lanes(workspace, [&](BlockLane& lane) {
-    lane.project_context(weights, workspace, branch);  // branch = context Wprojᵀ + b
-    lane.norm(branch, weights.norm1, branch);
-    lane.add(branch, x);                        // x = x + Norm1(branch)
-    lane.expand(weights, x, workspace);         // mlp = act(x W1ᵀ + b1)
-    lane.contract(weights, workspace, branch);  // branch = mlp W2ᵀ + b2
-    lane.norm(branch, *weights.norm2, branch);
-    lane.add(branch, x);  // x = x + Norm2(branch)
-  });
+  finish(
+      workspace,
+      [&](BlockLane& lane) {
+        lane.project_context(weights, workspace, branch);  // branch = context Wprojᵀ + b
+        lane.norm(branch, weights.norm1, branch);
+        lane.add(branch, x.data);  // x = x + Norm1(branch)
+      },
+      [&](BlockLane& lane) {
+        lane.expand(weights, x.data, workspace);    // mlp = act(x W1ᵀ + b1)
+        lane.contract(weights, workspace, branch);  // branch = mlp W2ᵀ + b2
+        lane.norm(branch, *weights.norm2, branch);
+        lane.add(branch, x.data);  // x = x + Norm2(branch)
+      });
 }
 
 void EncoderBlock::parallel(const PackedBlock& weights, std::int64_t index, Workspace& workspace,
                             Observer* observer) {
   float* const x = workspace.hidden_states.data;    // [B, T, D]
   const Values normed = workspace.normed.values();  // [B, T, D]
-  on_lanes(workspace, [&](BlockLane& lane) {
+  lanes_.attention->run(workspace, [&](BlockLane& lane) {
     lane.norm(x, weights.norm1, normed);             // normed = Norm(x)
     lane.project_heads(weights, normed, workspace);  // qkv = normed Wqkvᵀ + b
   });
   attend(weights, index, workspace);  // context = softmax(q kᵀ / √d) v
   show_maps(index, workspace, observer);
-  on_lanes(workspace, [&](BlockLane& lane) {
+  lanes_.attention->run(workspace, [&](BlockLane& lane) {
     lane.expand(weights, normed, workspace);      // mlp = act(normed W1ᵀ + b1)
     lane.project_context(weights, workspace, x);  // x = x + γ (context Wprojᵀ + b)
     lane.contract(weights, workspace, x);         // x = x + γ (mlp W2ᵀ + b2)
@@ -152,19 +140,19 @@ void EncoderBlock::twin(const PackedBlock& first, const PackedBlock& second, std
   float* const x = workspace.hidden_states.data;              // [B, T, D]
   const Values normed = workspace.normed.values();            // [B, T, D]
   const Values twin_normed = workspace.twin_normed.values();  // [B, T, D]
-  on_lanes(workspace, [&](BlockLane& lane) {
+  lanes_.attention->run(workspace, [&](BlockLane& lane) {
     lane.norm(x, first.norm1, normed);  // both before x changes
     lane.norm(x, second.norm1, twin_normed);
     lane.project_heads(first, normed, workspace);
   });
   attend(first, index, workspace);
   show_maps(index, workspace, observer);
-  on_lanes(workspace, [&](BlockLane& lane) {
+  lanes_.attention->run(workspace, [&](BlockLane& lane) {
     lane.project_context(first, workspace, x);  // x = x + γ₁ A(normed)
     lane.project_heads(second, twin_normed, workspace);
   });
   attend(second, index, workspace);
-  on_lanes(workspace, [&](BlockLane& lane) {
+  lanes_.attention->run(workspace, [&](BlockLane& lane) {
     lane.project_context(second, workspace, x);  // x = x + γ₁' A'(twin_normed)
     lane.norm(x, *first.norm2, normed);
     lane.norm(x, *second.norm2, twin_normed);
@@ -202,7 +190,7 @@ void EncoderBlock::forward(const Model::Packed& model, std::int64_t index, Works
 }
 
 std::vector<std::string> EncoderBlock::kernels() const {
-  std::vector<std::string> all = lanes_.front()->kernels();
+  std::vector<std::string> all = lanes_.attention->kernels();
   const std::vector<std::string> attention = attention_.kernels();
   all.push_back("blocks.attn.pack  " + attention[0]);
   all.push_back("blocks.attn.scores  " + attention[1]);

@@ -4,15 +4,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "vit/attention_positions.hpp"
 #include "vit/backend/attention.hpp"
 #include "vit/backend/head_norm.hpp"
-#include "vit/block_lane.hpp"
+#include "vit/block_lanes.hpp"
 #include "vit/observer.hpp"
 #include "vit/packed_model.hpp"
+#include "vit/token_merging.hpp"
 #include "vit/workspace.hpp"
 
 namespace vit {
@@ -20,23 +22,29 @@ namespace vit {
 struct BlockShape {
   std::int64_t batch;
   std::int64_t tokens;  ///< T
+  std::int64_t merged;  ///< tokens that are fewer behind it
   BlockTypes types;
 
   std::int64_t rows() const { return batch * tokens; }
 };
 
-/// The kernels of a block. All blocks of a model have the same shapes, so one of these serves them all.
-///
-/// Each thread has a lane of rows to itself for everything but attention: what a layer writes is in the cache
-/// of the core that reads it, and threads wait for each other twice a block. Where there are more threads
-/// than rows can feed, there is one lane, and they share each of its products.
+/// For the tokens that attention works on, and for those that are left to the MLP: the same where none are
+/// merged.
+struct BlockLaneSets {
+  std::shared_ptr<BlockLanes> attention;
+  std::shared_ptr<BlockLanes> mlp;
+};
+
+/// The kernels of a block. All blocks of a model that work on as many tokens have the same shapes, so one of
+/// these serves them all.
 class EncoderBlock {
  public:
   /// On the threads of the current ThreadScope. `positions` are referred to.
-  EncoderBlock(const ModelConfig& config, const PackedBlock& like, const AttentionPositions& positions,
-               const BlockShape& shape);
+  EncoderBlock(const ModelConfig& config, const AttentionPositions& positions, const BlockShape& shape,
+               BlockLaneSets lanes);
 
-  /// workspace.hidden_states [B, T, D] in place, by block `index`.
+  /// workspace.hidden_states [B, T, D] -> [B, T − merged, D] by block `index`, in place where none are
+  /// merged.
   void forward(const Model::Packed& model, std::int64_t index, Workspace& workspace, Observer* observer);
 
   std::vector<std::string> kernels() const;
@@ -54,9 +62,10 @@ class EncoderBlock {
   /// qkv [B, T, 3, h, d]: what becomes of q and k in place before they meet.
   void prepare_heads(const PackedBlock& weights, std::int64_t index, Values qkv) const;
   void show_maps(std::int64_t index, const Workspace& workspace, Observer* observer) const;
-  /// body(lane) on each lane's thread; returns when all are done.
-  template <class Body>
-  void on_lanes(Workspace& workspace, Body body);
+  /// attention(lane) and mlp(lane) of every lane: what adds the one's branch to the residual stream, and all
+  /// behind it. In between tokens are merged.
+  template <class Attention, class Mlp>
+  void finish(Workspace& workspace, Attention attention, Mlp mlp);
 
   const AttentionPositions& positions_;
   BlockForm form_;
@@ -66,8 +75,9 @@ class EncoderBlock {
   backend::RotaryShape rotary_shape_;
   RotaryLayout rotary_layout_;
   backend::NormFormula formula_;
-  std::vector<std::unique_ptr<BlockLane>> lanes_;
+  BlockLaneSets lanes_;
   backend::Attention attention_;
+  std::optional<TokenMerging> merging_;
 };
 
 }  // namespace vit

@@ -1,10 +1,12 @@
 #include "vit/measure.hpp"
 
 #include <optional>
+#include <vector>
 
 #include "vit/backend/context.hpp"
 #include "vit/backend/square_matmul.hpp"
 #include "vit/session.hpp"
+#include "vit/token_counts.hpp"
 
 namespace vit {
 namespace {
@@ -29,28 +31,37 @@ double head_products(const ModelConfig& config, double T) {
 }
 
 /// Multiply-adds of all layers of that kind.
-double products(const ModelConfig& config, Size2 image, LayerKind kind) {
+double products(const ModelConfig& config, Size2 image, LayerKind kind, std::int64_t merge) {
   const double D = number(config.hidden_size);
   const double F = number(config.mlp_size);
-  const double T = number(config.num_tokens(image));
-  const double blocks = number(config.num_layers) * (config.block == BlockForm::twin ? 2 : 1);
+  const double halves = config.block == BlockForm::twin ? 2 : 1;  // of each kind in a block
+  const std::vector<std::int64_t> counts = token_counts(config, image, merge);
+  double attended = 0;  // tokens of all blocks
+  double scores = 0;
+  double expanded = 0;
+  for (std::size_t i = 0; i + 1 < counts.size(); ++i) {
+    const double T = number(counts[i]);
+    attended += halves * T;
+    scores += halves * T * T;
+    expanded += halves * number(counts[i + 1]);
+  }
   switch (kind) {
     case LayerKind::patch_embed:
       return number(config.num_patches(image) * config.num_channels * config.patch_size.height *
                     config.patch_size.width) *
              D;
     case LayerKind::attn_qkv:
-      return blocks * T * D * 3 * D;
+      return attended * D * 3 * D;
     case LayerKind::attn:
-      return blocks * 2 * T * T * D;
+      return 2 * scores * D;
     case LayerKind::attn_proj:
-      return blocks * T * D * D;
+      return attended * D * D;
     case LayerKind::mlp_fc1:
-      return blocks * T * D * F * (config.mlp == Mlp::gated ? 2 : 1);
+      return expanded * D * F * (config.mlp == Mlp::gated ? 2 : 1);
     case LayerKind::mlp_fc2:
-      return blocks * T * D * F;
+      return expanded * D * F;
     case LayerKind::head:
-      return head_products(config, T);
+      return head_products(config, number(counts.back()));
     case LayerKind::norm:
     case LayerKind::other:
       return 0;
@@ -60,13 +71,13 @@ double products(const ModelConfig& config, Size2 image, LayerKind kind) {
 
 }  // namespace
 
-double forward_flops(const ModelConfig& config, Size2 image, LayerKind kind) {
-  return 2 * products(config, image, kind);
+double forward_flops(const ModelConfig& config, Size2 image, LayerKind kind, std::int64_t merge) {
+  return 2 * products(config, image, kind, merge);
 }
 
-double forward_flops(const ModelConfig& config, Size2 image) {
+double forward_flops(const ModelConfig& config, Size2 image, std::int64_t merge) {
   double flops = 0;
-  for (const LayerKind kind : kAllLayerKinds) flops += forward_flops(config, image, kind);
+  for (const LayerKind kind : kAllLayerKinds) flops += forward_flops(config, image, kind, merge);
   return flops;
 }
 

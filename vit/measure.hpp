@@ -13,10 +13,11 @@ namespace vit {
 
 /// Floating-point operations of one image's forward pass: two for each multiply-add of the matrix products
 /// (patch embedding, q k v, scores, context, projections, MLP, attention pooling, pooler, head); norms,
-/// softmax and activations are not counted.
-double forward_flops(const ModelConfig& config, Size2 image);
+/// softmax and activations are not counted, nor what it takes to find the tokens to merge. `merge` as in
+/// SessionOptions: each block counts with the tokens that it works on.
+double forward_flops(const ModelConfig& config, Size2 image, std::int64_t merge = 0);
 /// The part of them that layers of this kind have, all blocks together.
-double forward_flops(const ModelConfig& config, Size2 image, LayerKind kind);
+double forward_flops(const ModelConfig& config, Size2 image, LayerKind kind, std::int64_t merge = 0);
 
 /// The limit to measure a network against: a large square matmul of its precision with packed weights, which
 /// oneDNN runs as fast as this machine can. Time it interleaved with the network.

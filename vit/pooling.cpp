@@ -10,17 +10,29 @@ namespace {
 
 constexpr std::int64_t kColumns = 64;  // whose sums stay in registers and the first-level cache
 
-/// mean over the tokens of one image behind the first `prefix`: tokens [T, D] -> mean [D]. Summed in double:
-/// of thousands of tokens the mean is far smaller than they are.
-void patch_mean(const float* tokens, std::int64_t T, std::int64_t D, std::int64_t prefix, float* mean) {
-  const auto N = static_cast<double>(T - prefix);
+/// The tokens of one image, of which the first `prefix` are left out.
+struct ImageTokens {
+  const float* states;  ///< [T, D]
+  const float* sizes;   ///< [T], or null
+  std::int64_t T, D, prefix;
+
+  double size(std::int64_t t) const { return sizes == nullptr ? 1 : static_cast<double>(sizes[t]); }
+};
+
+/// mean over the tokens, weighted by their sizes -> mean [D]. Summed in double: of thousands of tokens the
+/// mean is far smaller than they are.
+void patch_mean(const ImageTokens& image, float* mean) {
+  const auto& [tokens, sizes, T, D, prefix] = image;
+  double N = 0;
+  for (std::int64_t t = prefix; t < T; ++t) N += image.size(t);
   for (std::int64_t begin = 0; begin < D; begin += kColumns) {
     const std::int64_t columns = std::min(kColumns, D - begin);
     std::array<double, kColumns> sums{};
     for (std::int64_t t = prefix; t < T; ++t) {
       const float* token = tokens + t * D + begin;
+      const double size = image.size(t);
       for (std::int64_t d = 0; d < columns; ++d) {
-        sums[static_cast<std::size_t>(d)] += static_cast<double>(token[d]);
+        sums[static_cast<std::size_t>(d)] += size * static_cast<double>(token[d]);
       }
     }
     for (std::int64_t d = 0; d < columns; ++d) {
@@ -29,8 +41,9 @@ void patch_mean(const float* tokens, std::int64_t T, std::int64_t D, std::int64_
   }
 }
 
-/// The largest numbers of the tokens of one image behind the first `prefix`: tokens [T, D] -> largest [D].
-void patch_max(const float* tokens, std::int64_t T, std::int64_t D, std::int64_t prefix, float* largest) {
+/// The largest numbers of the tokens -> largest [D].
+void patch_max(const ImageTokens& image, float* largest) {
+  const auto& [tokens, sizes, T, D, prefix] = image;
   std::copy_n(tokens + prefix * D, D, largest);
   for (std::int64_t t = prefix + 1; t < T; ++t) {
     const float* token = tokens + t * D;
@@ -38,9 +51,10 @@ void patch_max(const float* tokens, std::int64_t T, std::int64_t D, std::int64_t
   }
 }
 
-/// tokens [T, D] -> half of mean + max [D]
-void patch_mean_max(const float* tokens, std::int64_t T, std::int64_t D, std::int64_t prefix, float* pooled) {
-  patch_mean(tokens, T, D, prefix, pooled);
+/// -> half of mean + max [D]
+void patch_mean_max(const ImageTokens& image, float* pooled) {
+  const auto& [tokens, sizes, T, D, prefix] = image;
+  patch_mean(image, pooled);
   for (std::int64_t begin = 0; begin < D; begin += kColumns) {
     const std::int64_t columns = std::min(kColumns, D - begin);
     std::array<float, kColumns> largest{};
@@ -61,30 +75,32 @@ void patch_mean_max(const float* tokens, std::int64_t T, std::int64_t D, std::in
 
 }  // namespace
 
-void pool(const ModelConfig& config, const ConstTensorView& states, Tensor& pooled) {
+void pool(const ModelConfig& config, const PooledTokens& tokens, Tensor& pooled) {
+  const ConstTensorView& states = tokens.states;
   const std::int64_t B = states.shape[0];
   const std::int64_t T = states.shape[1];
   const std::int64_t D = states.shape[2];
   const std::int64_t prefix = config.num_unpooled_tokens();
   for (std::int64_t b = 0; b < B; ++b) {
-    const float* tokens = states.data + b * T * D;
+    const ImageTokens image{states.data + b * T * D, tokens.sizes == nullptr ? nullptr : tokens.sizes + b * T,
+                            T, D, prefix};
     float* row = pooled.data() + b * config.feature_size();
     switch (config.pooling) {
       case Pooling::cls:
-        std::copy_n(tokens, D, row);
+        std::copy_n(image.states, D, row);
         break;
       case Pooling::mean:
-        patch_mean(tokens, T, D, prefix, row);
+        patch_mean(image, row);
         break;
       case Pooling::cls_and_mean:
-        std::copy_n(tokens, D, row);
-        patch_mean(tokens, T, D, prefix, row + D);
+        std::copy_n(image.states, D, row);
+        patch_mean(image, row + D);
         break;
       case Pooling::max:
-        patch_max(tokens, T, D, prefix, row);
+        patch_max(image, row);
         break;
       case Pooling::mean_max:
-        patch_mean_max(tokens, T, D, prefix, row);
+        patch_mean_max(image, row);
         break;
       case Pooling::attention:
         throw Error(ErrorCode::internal, "attention pooling is no reduction");

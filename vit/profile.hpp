@@ -17,7 +17,7 @@ enum class LayerKind {
   mlp_fc1,  ///< with the gate and the activation
   mlp_fc2,
   head,   ///< all that follows the tokens: pooling, pooler, head
-  other,  ///< positions, rotations, norms over heads, sums of branches
+  other,  ///< positions, rotations, norms over heads, sums of branches, merging of tokens
 };
 
 /// In the order in which a forward pass reaches them.

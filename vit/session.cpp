@@ -9,12 +9,13 @@
 #include "vit/attention_positions.hpp"
 #include "vit/backend/context.hpp"
 #include "vit/backend/patch_convolution.hpp"
-#include "vit/encoder_block.hpp"
+#include "vit/encoder.hpp"
 #include "vit/error.hpp"
 #include "vit/head.hpp"
 #include "vit/packed_model.hpp"
 #include "vit/pooling.hpp"
 #include "vit/position_embed.hpp"
+#include "vit/token_counts.hpp"
 #include "vit/workspace.hpp"
 
 namespace vit {
@@ -29,7 +30,8 @@ double workspace_floats(const SessionOptions& options, const ModelConfig& config
   const auto B = static_cast<double>(options.batch);
   const auto T = static_cast<double>(config.num_tokens(options.image_size));
   const double mlps = config.mlp == Mlp::gated ? 2 : 1;
-  const double token = (config.block == BlockForm::twin ? 7 : 6) * static_cast<double>(config.hidden_size) +
+  const double token = (config.block == BlockForm::twin || options.merge > 0 ? 7 : 6) *
+                           static_cast<double>(config.hidden_size) +
                        mlps * static_cast<double>(config.mlp_size);
   const double maps = options.attention_maps ? static_cast<double>(config.num_heads) * T : 0;
   return B * T * (token + maps);
@@ -47,6 +49,13 @@ SessionOptions resolved(SessionOptions options, const ModelConfig& config) {
                             options.threads, kMaxThreads));
   }
   config.validate_image(options.image_size);
+  validate_merge(config, options.merge);
+  if (options.merge > 0 && options.attention_maps) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "attention maps cannot be kept where tokens are merged: behind the first block they are of tokens "
+        "that stand for several patches");
+  }
   if (const double floats = workspace_floats(options, config); floats > kMaxFloats) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a batch of {} images of {}x{} pixels{} needs {:.3g} GiB", options.batch,
@@ -78,15 +87,16 @@ struct Session::Impl {
   std::shared_ptr<const Model> model;
   SessionOptions options;
   backend::Context context;
-  std::int64_t tokens;
+  std::vector<std::int64_t> tokens;  // in front of each block and behind the last
   Shape input_shape;
   BlockTypes types;
   Workspace workspace;
   Tensor positions;  // [T, D] for this image size
   backend::PatchConvolution patch_embed;
   AttentionPositions attention_positions;
-  EncoderBlock block;
-  backend::Norm norm;
+  Encoder encoder;
+  backend::Norm norm;  // the final one
+  std::optional<backend::Norm> norm_pre;
   std::optional<backend::Norm> embed_norm;
   std::optional<AttentionPool> attention_pool;
   std::optional<backend::Norm> pooled_norm;
@@ -98,24 +108,27 @@ struct Session::Impl {
 Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& resolved_options)
     : model(std::move(shared)),
       options(resolved_options),
-      tokens(model->config().num_tokens(options.image_size)),
+      tokens(token_counts(model->config(), options.image_size, options.merge)),
       input_shape{options.batch, model->config().num_channels, options.image_size.height,
                   options.image_size.width},
       types(model->config(), model->precision()),
-      workspace(model->config(), types, {options.batch, tokens, options.attention_maps}),
+      workspace(model->config(), types,
+                {options.batch, tokens[0], tokens[0] - tokens[1], options.attention_maps}),
       positions(position_table(model->config(), model->packed().pos_embed, options.image_size)),
       patch_embed(context, model->config(), model->packed().patch_embed, options.batch, options.image_size,
-                  tokens),
+                  tokens[0]),
       attention_positions(model->config(), model->packed(), options.image_size),
-      block(model->config(), model->packed().blocks.front(), attention_positions,
-            {options.batch, tokens, types}),
-      norm(context, {options.batch * tokens, model->config().hidden_size},
+      encoder(model->config(), model->packed().blocks.front(), attention_positions,
+              {options.batch, tokens, types}),
+      norm(context, {options.batch * tokens.back(), model->config().hidden_size},
            backend::NormFormula(model->config())) {
   const ModelConfig& config = model->config();
   const Model::Packed& packed = model->packed();
   const std::int64_t B = options.batch;
   workspace.profile = options.profile;
-  if (packed.attn_pool) attention_pool.emplace(context, config, *packed.attn_pool, B, tokens);
+  if (packed.attn_pool) attention_pool.emplace(context, config, *packed.attn_pool, B, tokens.back());
+  if (packed.norm_pre)
+    norm_pre.emplace(context, backend::Rows{B * tokens[0], config.hidden_size}, backend::NormFormula(config));
   if (config.final_norm == FinalNorm::after_pooling)
     pooled_norm.emplace(context, backend::Rows{B, config.hidden_size}, backend::NormFormula(config));
   if (packed.embed_norm)
@@ -130,7 +143,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> shared, const SessionOptions& r
 void Session::Impl::set_outputs() {
   const ModelConfig& config = model->config();
   const std::int64_t B = options.batch;
-  outputs.last_hidden_state = workspace.hidden_view;
+  outputs.last_hidden_state = workspace.hidden_view;  // again behind every pass
   outputs.features = {workspace.pooled.data(), {B, config.feature_size()}};
   if (pooler && !head) outputs.features = {workspace.pooler_output.data(), {B, config.pooler_size}};
   if (head) outputs.logits = {workspace.logits.data(), {B, config.num_classes}};
@@ -141,7 +154,7 @@ void Session::Impl::set_outputs() {
 }
 
 void Session::Impl::normalise_patches(float* first) {
-  const std::int64_t per_image = tokens * model->config().hidden_size;
+  const std::int64_t per_image = tokens[0] * model->config().hidden_size;
   for (std::int64_t b = 0; b < options.batch; ++b) {
     float* const patches = first + b * per_image;
     embed_norm->run(patches, *model->packed().embed_norm, patches);
@@ -151,10 +164,10 @@ void Session::Impl::normalise_patches(float* first) {
 void Session::Impl::forward(const float* pixel_values, Observer* observer) {
   const ModelConfig& config = model->config();
   const Model::Packed& weights = model->packed();
-  float* const x = workspace.hidden_states.data;              // [B, T, D]
-  float* const pooled = workspace.pooled.data();              // [B, feature size]
-  const ConstTensorView& states = outputs.last_hidden_state;  // [B, T, D], x itself
-  const std::int64_t first_patch = weights.prefix.size();     // floats in front of it
+  workspace.take_all_tokens();
+  float* x = workspace.hidden_states.data;                 // [B, T, D]
+  float* const pooled = workspace.pooled.data();           // [B, feature size]
+  const std::int64_t first_patch = weights.prefix.size();  // floats in front of it
   Profile* const profile = workspace.profile;
 
   if (profile != nullptr) profile->start();
@@ -164,11 +177,14 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
   lap(profile, LayerKind::norm);
   add_positions(weights.prefix, positions, workspace.hidden_states);  // x[:, :P] = prefix; x = x + positions
   lap(profile, LayerKind::other);
-  if (weights.norm_pre) norm.run(x, *weights.norm_pre, x);  // x = Norm(x)
+  if (norm_pre) norm_pre->run(x, *weights.norm_pre, x);  // x = Norm(x)
   lap(profile, LayerKind::norm);
   observe(observer, Stage::embeddings, workspace.hidden_view);
 
-  for (std::int64_t i = 0; i < config.num_layers; ++i) block.forward(weights, i, workspace, observer);
+  encoder.forward(weights, workspace, observer);
+  x = workspace.hidden_states.data;
+  outputs.last_hidden_state = workspace.hidden_view;
+  const ConstTensorView& states = outputs.last_hidden_state;  // [B, T, D], x itself
 
   if (config.final_norm == FinalNorm::before_pooling) norm.run(x, *weights.norm, x);  // states = Norm(x)
   lap(profile, LayerKind::norm);
@@ -177,7 +193,7 @@ void Session::Impl::forward(const float* pixel_values, Observer* observer) {
   if (attention_pool) {
     attention_pool->forward(states.data, *weights.attn_pool, workspace);
   } else {
-    pool(config, states, workspace.pooled);  // class token, mean of the patches, or both
+    pool(config, {states, workspace.sizes()}, workspace.pooled);  // class token, mean of the patches, or both
   }
   if (pooled_norm) pooled_norm->run(pooled, *weights.norm, pooled);  // features = Norm(pooled)
   if (pooler) pooler->run(pooled, *weights.pooler, workspace.pooler_output.data());
@@ -222,7 +238,7 @@ const SessionOptions& Session::options() const {
 
 std::vector<std::string> Session::kernels() const {
   std::vector<std::string> all{"patch_embed  " + impl_->patch_embed.kernel()};
-  for (std::string& line : impl_->block.kernels()) all.push_back(std::move(line));
+  for (std::string& line : impl_->encoder.kernels()) all.push_back(std::move(line));
   all.push_back("norm  " + impl_->norm.kernel());
   if (impl_->attention_pool) {
     for (std::string& line : impl_->attention_pool->kernels()) all.push_back(std::move(line));

@@ -22,12 +22,14 @@ struct SessionOptions {
   Size2 image_size{};           ///< pixels; {0, 0}: the model's own. Others get resampled positions.
   int threads = 0;              ///< cores that one forward() uses; 0: available_threads()
   bool attention_maps = false;  ///< keep whole attention maps for the observer: B h T² floats
+  std::int64_t merge = 0;       ///< tokens that every block merges (vit/token_counts.hpp); 0: none
   Profile* profile = nullptr;   ///< to be filled by every forward(); must outlive the Session
 };
 
 /// Views into the Session, valid until its next forward().
 struct Outputs {
-  ConstTensorView last_hidden_state;  ///< [B, T, D], after the final layer norm where that comes first
+  ConstTensorView last_hidden_state;  ///< [B, T, D], after the final layer norm where that comes first; T of
+                                      ///< what is left where tokens are merged
   ConstTensorView features;  ///< [B, feature size]: what the head is given; without a head the pooler's
                              ///< output, or what is pooled where there is no pooler
   ConstTensorView logits;    ///< [B, K]; data is null where the model has no head
@@ -42,7 +44,8 @@ struct Outputs {
 class Session {
  public:
   /// Builds every primitive and takes all memory. Throws Error(invalid_argument) for a batch, image size or
-  /// number of threads that cannot be, std::bad_alloc.
+  /// number of threads that cannot be, and for tokens to merge where the network's cannot be or attention
+  /// maps are kept, which have no place for tokens that stand for several; std::bad_alloc.
   explicit Session(std::shared_ptr<const Model> model, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;

@@ -1,10 +1,14 @@
 // Every buffer of a forward pass, sized once from the config. Internal to vit/.
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include "vit/block_types.hpp"
 #include "vit/config.hpp"
 #include "vit/profile.hpp"
 #include "vit/tensor.hpp"
+#include "vit/token_merging.hpp"
 #include "vit/values.hpp"
 
 namespace vit {
@@ -13,13 +17,21 @@ struct Workspace {
   struct Options {
     std::int64_t batch = 0;   ///< B
     std::int64_t tokens = 0;  ///< T
+    std::int64_t merged = 0;  ///< of them in the first block; 0: none anywhere
     bool attention_maps = false;
   };
 
   Workspace(const ModelConfig& config, const BlockTypes& types, const Options& options);
 
+  /// A forward pass begins: all tokens are there, each of size 1.
+  void take_all_tokens();
+  /// The residual stream goes on with fewer tokens, in other memory.
+  void merge_tokens(const TokenMerging& merging);
+  /// [B, T]: how many patches each token stands for; null where none are merged.
+  const float* sizes() const { return streams_[current_].sizes; }
+
   LargeMemoryPool memory;      ///< of the large buffers
-  TensorView hidden_states;    ///< [B, T, D], the residual stream
+  TensorView hidden_states;    ///< [B, T, D], the residual stream; T and data change where tokens are merged
   ValueBuffer normed;          ///< [B, T, D], after a norm
   ValueBuffer twin_normed;     ///< [B, T, D], of a block's second half where it has twins
   ValueBuffer qkv;             ///< [B, T, 3, h, d]
@@ -38,10 +50,19 @@ struct Workspace {
   Tensor cls_logits;           ///< [B, K], of the class token's head where there are two
   Tensor distillation_logits;  ///< [B, K]
 
-  ConstTensorView hidden_view;  ///< of hidden_states, made once: a Shape is a heap allocation
+  ConstTensorView hidden_view;  ///< of hidden_states, kept: a Shape is a heap allocation
   ConstTensorView maps_view;    ///< of maps
 
   Profile* profile = nullptr;  ///< what the stages tell their time, or nothing
+
+ private:
+  void go_on(std::size_t stream, std::int64_t tokens);
+
+  std::int64_t all_tokens_;
+  std::array<TokenStream, 2> streams_;  // to merge from one into the other
+  std::size_t current_ = 0;
+  Tensor sizes_;  // [2, B, T], theirs
+  MergeBuffers merge_buffers_;
 };
 
 }  // namespace vit

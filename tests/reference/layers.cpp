@@ -175,7 +175,7 @@ Array patch_embed(const Array& pixel_values, const Array& weight, const Array& b
 }
 
 AttentionResult attention(const Array& q, const Array& k, const Array& v, std::int64_t heads,
-                          const Array& bias) {
+                          const ScoreTerms& terms) {
   const std::int64_t B = q.dim(0);
   const std::int64_t T = q.dim(1);
   const std::int64_t d = q.dim(2) / heads;
@@ -188,7 +188,9 @@ AttentionResult attention(const Array& q, const Array& k, const Array& v, std::i
           double score = 0;
           for (std::int64_t i = head * d; i < (head + 1) * d; ++i) score += q(b, query, i) * k(b, key, i);
           score /= std::sqrt(static_cast<double>(d));
-          row[static_cast<std::size_t>(key)] = bias.empty() ? score : score + bias(head, query, key);
+          if (!terms.bias.empty()) score += terms.bias(head, query, key);
+          if (!terms.sizes.empty()) score += std::log(terms.sizes(b, key));
+          row[static_cast<std::size_t>(key)] = score;
         }
         softmax_in_place(row);
         for (std::int64_t key = 0; key < T; ++key) {

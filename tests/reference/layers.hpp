@@ -37,10 +37,15 @@ struct AttentionResult {
   Array context;  ///< [B, T, D]: heads side by side
 };
 
-/// q, k, v [B, T, D], head n in columns n d … (n + 1) d. `bias` [h, T, T], if not empty, is added to the
-/// scores.
+/// What is added to the scores.
+struct ScoreTerms {
+  Array bias = {};   ///< [h, T, T], or empty
+  Array sizes = {};  ///< [B, T] or empty: their logarithms are added to the scores of each key
+};
+
+/// q, k, v [B, T, D], head n in columns n d … (n + 1) d.
 AttentionResult attention(const Array& q, const Array& k, const Array& v, std::int64_t heads,
-                          const Array& bias = {});
+                          const ScoreTerms& terms = {});
 
 /// Columns from … from + count of the last axis.
 Array columns(const Array& x, std::int64_t from, std::int64_t count);

@@ -5,6 +5,7 @@
 
 #include "tests/reference/layers.hpp"
 #include "tests/reference/positions.hpp"
+#include "tests/reference/token_merging.hpp"
 
 namespace vit::reference {
 namespace {
@@ -183,10 +184,17 @@ Array relative_table(const Scope& weights) {
 struct Place {
   std::int64_t block;
   Size2 grid;
+  Array sizes = {};        // [B, T], empty where no tokens are merged
+  std::int64_t merge = 0;  // tokens behind attention
 };
 
 /// The heads' maps and what they make of the values, before the projection.
-AttentionResult attend(const ModelConfig& config, const Scope& weights, const Array& x, const Place& place) {
+struct Attended {
+  Array probs, context;
+  Array keys;  // [B, T, D]
+};
+
+Attended attend(const ModelConfig& config, const Scope& weights, const Array& x, const Place& place) {
   Projections in = project(config, weights, x);
   if (config.qk_norm) {
     const std::int64_t parts = config.num_heads * (config.attention == AttentionForm::differential ? 2 : 1);
@@ -208,16 +216,17 @@ AttentionResult attend(const ModelConfig& config, const Scope& weights, const Ar
   } else {
     const Array table = relative_table(weights);
     const Array bias = table.empty() ? Array() : relative_bias(config, table, place.grid);
-    heads = attention(in.q, in.k, in.v, config.num_heads, bias);
+    heads = attention(in.q, in.k, in.v, config.num_heads, {bias, place.sizes});
   }
-  heads = {weights.stored(std::move(heads.probs)), weights.stored(std::move(heads.context))};
-  if (config.attn_norm) heads.context = weights.norm(config, heads.context, "attn.norm");
-  return heads;
+  Attended result{weights.stored(std::move(heads.probs)), weights.stored(std::move(heads.context)), in.k};
+  if (config.attn_norm) result.context = weights.norm(config, result.context, "attn.norm");
+  return result;
 }
 
 struct BlockResult {
   Array probs;
   Array x;
+  Array sizes = {};  // of Place, behind the block
 };
 
 /// One matrix for both branches: context and the MLP's inner state side by side.
@@ -235,7 +244,7 @@ Array fused_projection(const Scope& weights, const Array& context, const Array& 
 BlockResult parallel_block(const ModelConfig& config, const Scope& weights, const Array& x,
                            const Place& place) {
   const Array normed = weights.norm(config, x, "norm1");
-  AttentionResult heads = attend(config, weights, normed, place);
+  Attended heads = attend(config, weights, normed, place);
   const Array inner = mlp(config, weights, normed, "mlp");
   const Array sum =
       config.block == BlockForm::parallel_fused
@@ -248,7 +257,7 @@ BlockResult twin_block(const ModelConfig& config, const Scope& weights, const Ar
   const Scope twin = weights.below("twin.");
   BlockResult result{{}, x};
   for (const Scope* scope : {&weights, &twin}) {
-    AttentionResult heads = attend(config, *scope, scope->norm(config, x, "norm1"), place);
+    Attended heads = attend(config, *scope, scope->norm(config, x, "norm1"), place);
     if (scope == &weights) result.probs = heads.probs;
     const Array branch = scope->layer_scale(scope->linear(heads.context, "attn.proj"), "ls1");
     result.x = weights.stored(add(std::move(result.x), branch));
@@ -270,13 +279,20 @@ BlockResult block(const ModelConfig& config, const Scope& weights, Array x, cons
   const auto norm_if = [&](bool wanted, Array y, const char* name) {
     return wanted ? weights.norm(config, y, name) : y;
   };
-  AttentionResult heads = attend(config, weights, norm_if(before, x, "norm1"), place);
+  Attended heads = attend(config, weights, norm_if(before, x, "norm1"), place);
   Array branch = norm_if(!before, weights.linear(heads.context, "attn.proj"), "norm1");
   x = weights.stored(add(x, weights.layer_scale(std::move(branch), "ls1")));
+  Array sizes = place.sizes;
+  if (place.merge > 0) {
+    MergedTokens merged =
+        merge_tokens(x, sizes, heads.keys, {config.num_heads, config.num_prefix_tokens(), place.merge});
+    x = weights.stored(std::move(merged.x));
+    sizes = std::move(merged.sizes);
+  }
   const Array inner = mlp(config, weights, norm_if(before, x, "norm2"), "mlp");
   branch = norm_if(!before, weights.linear(inner, "mlp.fc2"), "norm2");
   x = weights.stored(add(x, weights.layer_scale(std::move(branch), "ls2")));
-  return {std::move(heads.probs), std::move(x)};
+  return {std::move(heads.probs), std::move(x), std::move(sizes)};
 }
 
 /// Tokens [from, from + count) of every image.
@@ -297,14 +313,16 @@ Array token(const Array& x, std::int64_t index) {
   return y;
 }
 
-/// [B, D], of all tokens where the config says so.
-Array mean_of_patches(const ModelConfig& config, const Array& x) {
+/// [B, D], of all tokens where the config says so; each counts as often as its size says.
+Array mean_of_patches(const ModelConfig& config, const Array& x, const Array& sizes) {
   const std::int64_t P = config.pool_prefix ? 0 : config.num_prefix_tokens();
   Array mean({x.dim(0), x.dim(2)});
   for (std::int64_t b = 0; b < x.dim(0); ++b) {
+    const auto size = [&](std::int64_t t) { return sizes.empty() ? 1 : sizes(b, t); };
+    double all = 0;
+    for (std::int64_t t = P; t < x.dim(1); ++t) all += size(t);
     for (std::int64_t t = P; t < x.dim(1); ++t) {
-      for (std::int64_t d = 0; d < x.dim(2); ++d)
-        mean(b, d) += x(b, t, d) / static_cast<double>(x.dim(1) - P);
+      for (std::int64_t d = 0; d < x.dim(2); ++d) mean(b, d) += x(b, t, d) * size(t) / all;
     }
   }
   return mean;
@@ -323,7 +341,7 @@ Array max_of_patches(const ModelConfig& config, const Array& x) {
 }
 
 /// The latent as one more query of an attention in which the tokens are keys and values.
-Array attention_pool(const ModelConfig& config, const Scope& weights, const Array& x) {
+Array attention_pool(const ModelConfig& config, const Scope& weights, const Array& x, Array sizes) {
   const std::int64_t D = config.hidden_size;
   const std::int64_t left_out = config.pool_prefix ? 0 : config.num_prefix_tokens();
   const Array patches = tokens(x, left_out, x.dim(1) - left_out);
@@ -332,33 +350,34 @@ Array attention_pool(const ModelConfig& config, const Scope& weights, const Arra
   const Array latent = weights.linear(weights["attn_pool.latent"], "attn_pool.q");
   Array q({patches.dim(0), patches.dim(1), D});  // the same query for every token: the first is read
   for (std::size_t i = 0; i < q.values.size(); ++i) q.values[i] = latent.values[i % latent.values.size()];
-  const Array heads = attention(q, columns(kv, 0, D), columns(kv, D, D), pool_heads).context;
+  if (!sizes.empty()) sizes = columns(sizes, left_out, x.dim(1) - left_out);
+  const Array heads = attention(q, columns(kv, 0, D), columns(kv, D, D), pool_heads, {{}, sizes}).context;
   const Array y = weights.linear(token(weights.stored(heads), 0), "attn_pool.proj");
   const Array normed = weights.norm(config, y, "attn_pool.norm");
   return add(y, weights.linear(mlp(config, weights, normed, "attn_pool.mlp"), "attn_pool.mlp.fc2"));
 }
 
 /// [B, feature size]
-Array pool(const ModelConfig& config, const Scope& weights, const Array& x) {
+Array pool(const ModelConfig& config, const Scope& weights, const Array& x, const Array& sizes) {
   switch (config.pooling) {
     case Pooling::cls:
       return token(x, 0);
     case Pooling::mean:
-      return mean_of_patches(config, x);
+      return mean_of_patches(config, x, sizes);
     case Pooling::max:
       return max_of_patches(config, x);
     case Pooling::mean_max: {
-      Array pooled = add(mean_of_patches(config, x), max_of_patches(config, x));
+      Array pooled = add(mean_of_patches(config, x, sizes), max_of_patches(config, x));
       for (double& value : pooled.values) value /= 2;
       return pooled;
     }
     case Pooling::attention:
-      return attention_pool(config, weights, x);
+      return attention_pool(config, weights, x, sizes);
     case Pooling::cls_and_mean:
       break;
   }
   const Array cls = token(x, 0);
-  const Array mean = mean_of_patches(config, x);
+  const Array mean = mean_of_patches(config, x, sizes);
   Array pooled({x.dim(0), 2 * x.dim(2)});
   for (std::int64_t b = 0; b < x.dim(0); ++b) {
     for (std::int64_t d = 0; d < x.dim(2); ++d) {
@@ -381,20 +400,24 @@ Parameters parameters(const ModelConfig& config, Weights& weights) {
 }
 
 Stages forward(const ModelConfig& config, const Parameters& parameters, const Array& pixel_values,
-               const Rounding& rounding) {
-  const Scope weights{parameters, rounding, ""};
+               const ForwardOptions& options) {
+  const Scope weights{parameters, options.rounding, ""};
   Stages stages;
   Array x = stages.embeddings = embeddings(config, weights, pixel_values);
   const Size2 grid{pixel_values.dim(2) / config.patch_size.height,
                    pixel_values.dim(3) / config.patch_size.width};
+  Array sizes;  // one for each token, where they are to be merged
+  if (options.merge > 0) sizes = Array({x.dim(0), x.dim(1)});
+  std::fill(sizes.values.begin(), sizes.values.end(), 1.0);
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
-    BlockResult result = block(config, weights.block(i), x, {i, grid});
+    BlockResult result = block(config, weights.block(i), x, {i, grid, sizes, options.merge});
+    sizes = std::move(result.sizes);
     stages.attention_probs.push_back(std::move(result.probs));
     stages.blocks.push_back(x = std::move(result.x));
   }
   if (config.final_norm == FinalNorm::before_pooling) x = weights.norm(config, x, "norm");
   stages.last_hidden_state = x;
-  Array pooled = weights.stored(pool(config, weights, x));
+  Array pooled = weights.stored(pool(config, weights, x, sizes));
   if (config.final_norm == FinalNorm::after_pooling) pooled = weights.norm(config, pooled, "fc_norm");
   stages.features = pooled;
   if (config.pooler_size > 0 && config.num_classes == 0) {  // the head does not read it

@@ -30,11 +30,15 @@ struct Stages {
 /// Changes an intermediate result as it is stored, the way that storing it in fewer bits would.
 using Rounding = std::function<void(Array&)>;
 
-/// pixel_values [B, C, H, W]. `rounding` is given every result of a layer before the next layer reads it:
-/// with one that shakes the last bit of a float this shows how far float32 arithmetic can be off (stochastic
-/// arithmetic, Vignes 1993).
-Stages forward(
-    const ModelConfig& config, const Parameters& parameters, const Array& pixel_values,
-    const Rounding& rounding = [](Array&) {});
+struct ForwardOptions {
+  /// Is given every result of a layer before the next layer reads it: with one that shakes the last bit of a
+  /// float this shows how far float32 arithmetic can be off (stochastic arithmetic, Vignes 1993).
+  Rounding rounding = [](Array&) {};
+  std::int64_t merge = 0;  ///< tokens that every block merges
+};
+
+/// pixel_values [B, C, H, W]
+Stages forward(const ModelConfig& config, const Parameters& parameters, const Array& pixel_values,
+               const ForwardOptions& options = {});
 
 }  // namespace vit::reference

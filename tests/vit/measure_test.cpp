@@ -52,6 +52,21 @@ TEST(ForwardFlops, OfViTB16AreThePublishedOnes) {
   EXPECT_NEAR(forward_flops(config, {224, 224}) / 1e9, 35.1, 0.1);  // 17.6 billion multiply-adds
 }
 
+TEST(ForwardFlops, CountTheTokensThatAreLeft) {
+  const ModelConfig config = small();  // 7 tokens into the first block, then 5, 3 and 2
+  const auto flops_of = [&](LayerKind kind) { return forward_flops(config, config.image_size, kind, 2); };
+  EXPECT_EQ(flops_of(LayerKind::patch_embed), flops(config, LayerKind::patch_embed));
+  EXPECT_EQ(flops_of(LayerKind::attn_qkv), 2 * (7 + 5 + 3) * 8 * 24);
+  EXPECT_EQ(flops_of(LayerKind::attn), 2 * 2 * (49 + 25 + 9) * 8);
+  EXPECT_EQ(flops_of(LayerKind::attn_proj), 2 * (7 + 5 + 3) * 8 * 8);
+  EXPECT_EQ(flops_of(LayerKind::mlp_fc1), 2 * (5 + 3 + 2) * 8 * 20);
+  EXPECT_EQ(flops_of(LayerKind::mlp_fc2), 2 * (5 + 3 + 2) * 20 * 8);
+  EXPECT_EQ(flops_of(LayerKind::head), flops(config, LayerKind::head));
+  double sum = 0;
+  for (const LayerKind kind : kAllLayerKinds) sum += flops_of(kind);
+  EXPECT_EQ(forward_flops(config, config.image_size, 2), sum);
+}
+
 TEST(ForwardFlops, CountWhatOtherNetworksHave) {
   ModelConfig config = small();
   const double fc1 = flops(config, LayerKind::mlp_fc1);

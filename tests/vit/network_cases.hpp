@@ -24,6 +24,7 @@ struct NetworkCase {
   double embedding_sigma = 0.5;  ///< of what enters the first block
   double outlier = 0;            ///< added to one channel of every token, as trained ViTs have them
   double mlp_gain = 1;           ///< of fc1: how far out on the activation's curve it goes
+  std::int64_t merge = 0;        ///< tokens that every block merges
 
   Size2 image_size() const { return image == Size2{} ? config.image_size : image; }
 };

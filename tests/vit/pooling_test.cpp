@@ -16,7 +16,7 @@ TEST(Pool, ClassTokenOfEveryImage) {
   config.hidden_size = 3;
   const Tensor states = normal_tensor({2, 5, 3}, 1);
   Tensor pooled({2, 3});
-  pool(config, states.view(), pooled);
+  pool(config, {states.view()}, pooled);
   for (std::int64_t i = 0; i < 6; ++i) {
     EXPECT_EQ(pooled.data()[i], states.data()[i / 3 * 15 + i % 3]) << i;
   }
@@ -30,7 +30,7 @@ TEST(Pool, MeanOfManyPatchTokens) {
   const std::int64_t T = 1 + 4000;
   const Tensor states = normal_tensor({2, T, 131}, 1);
   Tensor pooled({2, 262});
-  pool(config, states.view(), pooled);
+  pool(config, {states.view()}, pooled);
   std::vector<double> means(2 * 131);
   std::vector<float> got(2 * 131);
   for (std::size_t i = 0; i < means.size(); ++i) {
@@ -65,10 +65,10 @@ TEST(Pool, TheLargestOfThePatchTokensAndTheirMean) {
   }
   Tensor pooled({2, 131});
   config.pooling = Pooling::max;
-  pool(config, states.view(), pooled);
+  pool(config, {states.view()}, pooled);
   EXPECT_TRUE(matches("max", pooled.view(), largest, {0}));
   config.pooling = Pooling::mean_max;
-  pool(config, states.view(), pooled);
+  pool(config, {states.view()}, pooled);
   EXPECT_TRUE(matches("mean_max", pooled.view(), half, {1e-7}));
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/support/alloc_counter.hpp"
-#include "tests/vit/network_cases.hpp"
+#include "tests/vit/merging_cases.hpp"
 #include "vit/backend/precision_support.hpp"
 #include "vit/session.hpp"
 
@@ -78,19 +78,38 @@ TEST_P(SessionAllocations, TheSecondForwardMakesNoneInReducedPrecision) {
   }
 }
 
-class SessionAllocationsWithMaps : public testing::TestWithParam<Precision> {};
-
-TEST_P(SessionAllocationsWithMaps, TheSecondForwardMakesNone) {
-  if (!backend::has_precision(GetParam())) GTEST_SKIP() << "this processor has no " << to_string(GetParam());
-  const NetworkCase& c = network_case("batch_3");
-  Session session(make_model(c, GetParam()), {.batch = 3, .attention_maps = true});
+std::size_t allocations_of_second_forward(Session& session, const NetworkCase& c) {
   const Tensor pixels = pixel_values(c);
   const ConstTensorView view = pixels.view();
   Reader reader;
   session.forward(view, &reader);
   const AllocationCount count;
   session.forward(view, &reader);
-  EXPECT_EQ(count.ours(), 0U);
+  return count.ours();
+}
+
+class SessionAllocationsOfMerging : public testing::TestWithParam<NetworkCase> {};
+
+TEST_P(SessionAllocationsOfMerging, TheSecondForwardMakesNone) {
+  const NetworkCase& c = GetParam();
+  for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
+    if (!backend::has_precision(precision)) continue;
+    for (const int threads : {1, 2}) {
+      Session session(make_model(c, precision),
+                      {.batch = c.batch, .image_size = c.image, .threads = threads, .merge = c.merge});
+      EXPECT_EQ(allocations_of_second_forward(session, c), 0U)
+          << to_string(precision) << ", threads " << threads;
+    }
+  }
+}
+
+class SessionAllocationsWithMaps : public testing::TestWithParam<Precision> {};
+
+TEST_P(SessionAllocationsWithMaps, TheSecondForwardMakesNone) {
+  if (!backend::has_precision(GetParam())) GTEST_SKIP() << "this processor has no " << to_string(GetParam());
+  const NetworkCase& c = network_case("batch_3");
+  Session session(make_model(c, GetParam()), {.batch = 3, .attention_maps = true});
+  EXPECT_EQ(allocations_of_second_forward(session, c), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SessionAllocations,
@@ -116,6 +135,9 @@ INSTANTIATE_TEST_SUITE_P(All, SessionAllocations,
                                                           "post_norm",
                                                           "differential",
                                                           "twin_gated_rotary"})),
+                         testing::PrintToStringParamName());
+
+INSTANTIATE_TEST_SUITE_P(All, SessionAllocationsOfMerging, testing::ValuesIn(merging_cases()),
                          testing::PrintToStringParamName());
 
 INSTANTIATE_TEST_SUITE_P(All, SessionAllocationsWithMaps,

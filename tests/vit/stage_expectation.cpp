@@ -96,7 +96,7 @@ double distance(const Array& a, const Array& b) {
 
 std::vector<ExpectedStage> stages_of(const NetworkCase& c, const ModelConfig& config) {
   const Inputs exact = inputs(c);
-  return in_order(reference::forward(config, exact.parameters, exact.pixel_values));
+  return in_order(reference::forward(config, exact.parameters, exact.pixel_values, {.merge = c.merge}));
 }
 
 std::vector<ExpectedStage> expected_stages(const NetworkCase& c) {
@@ -110,7 +110,8 @@ std::vector<ExpectedStage> expected_stages(const NetworkCase& c) {
   Inputs moved = inputs(c);
   move(moved.pixel_values);
   for (auto& [name, tensor] : moved.parameters) move(tensor);
-  const auto stages = in_order(reference::forward(c.config, moved.parameters, moved.pixel_values, move));
+  const auto stages =
+      in_order(reference::forward(c.config, moved.parameters, moved.pixel_values, {move, c.merge}));
 
   const double root_K = std::sqrt(static_cast<double>(longest_reduction(c)));
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -129,8 +130,8 @@ std::vector<ExpectedStage> expected_stages(const NetworkCase& c, Precision preci
     Mover(Precision::bf16, seed)(moved.pixel_values);
     for (auto& [name, tensor] : moved.parameters)
       if (is_rounded(name, tensor)) move.move(tensor, std::ssize(tensor.values) / tensor.dim(0));
-    const auto stages =
-        in_order(reference::forward(c.config, moved.parameters, moved.pixel_values, std::ref(move)));
+    const auto stages = in_order(
+        reference::forward(c.config, moved.parameters, moved.pixel_values, {std::ref(move), c.merge}));
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ExpectedStage& stage = expected[i];
       stage.bound = std::max(stage.bound, kSampling * distance(stage.values, stages[i].values));

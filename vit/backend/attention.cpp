@@ -102,7 +102,7 @@ void Attention::run(ConstValues qkv, float* maps, Values context, const Attentio
       if (terms.bias != nullptr) terms.bias->add_to(lane.scores(0), head, first, rows);
       const Values to = context.at((image * s.tokens + first) * D + head * s.head_size);
       if (maps == nullptr && s.maps == 1) {
-        lane.weigh(rows, to);
+        lane.weigh(rows, to, terms.sizes == nullptr ? nullptr : terms.sizes + image * s.tokens);
         continue;
       }
       lane.weigh_probabilities(rows, terms.lambda, to);
@@ -135,16 +135,18 @@ LatentAttention::LatentAttention(const AttentionShape& shape, std::int64_t prefi
 LatentAttention::~LatentAttention() = default;
 LatentAttention::LatentAttention(LatentAttention&&) noexcept = default;
 
-void LatentAttention::run(const float* q, const float* kv, float* context) {
+void LatentAttention::run(const float* q, const float* kv, float* context, const float* sizes) {
   const AttentionShape& s = impl_->shape;
+  const std::int64_t prefix = impl_->prefix;
   const std::int64_t D = s.heads * s.head_size;
   for_each_on_lanes(impl_->lanes.count(), s.batch * s.heads, [&](int thread, std::int64_t i) {
     HeadLane& lane = impl_->lanes[thread];
     const std::int64_t at = i % s.heads * s.head_size;
-    const float* const k = kv + (i / s.heads * (impl_->prefix + s.tokens) + impl_->prefix) * 2 * D + at;
+    const std::int64_t first = i / s.heads * (prefix + s.tokens) + prefix;  // token of the batch
+    const float* const k = kv + first * 2 * D + at;
     lane.take_keys(k, k + D);
     lane.score(q + at, 1);
-    lane.weigh(1, context + i / s.heads * D + at);
+    lane.weigh(1, context + i / s.heads * D + at, sizes == nullptr ? nullptr : sizes + first);
   });
 }
 

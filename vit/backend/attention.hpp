@@ -34,6 +34,9 @@ struct AttentionTypes {
 struct AttentionTerms {
   const RelativeBias* bias = nullptr;  ///< added to the scores; not with differential attention
   float lambda = 0;                    ///< λ of differential attention
+  /// [B, T]: how many equal keys, and values, each of them stands for; null: one. Neither with differential
+  /// attention nor with maps.
+  const float* sizes = nullptr;
 };
 
 /// Heads of images, and tiles of their queries where there are more threads or many tokens, are shared out to
@@ -65,8 +68,9 @@ class LatentAttention {
   ~LatentAttention();
   LatentAttention(LatentAttention&&) noexcept;
 
-  /// q [h, d], kv [B, prefix + T, 2, h, d], context [B, h, d], all dense.
-  void run(const float* q, const float* kv, float* context);
+  /// q [h, d], kv [B, prefix + T, 2, h, d], context [B, h, d], all dense. `sizes` [B, prefix + T] as in
+  /// AttentionTerms.
+  void run(const float* q, const float* kv, float* context, const float* sizes = nullptr);
 
  private:
   struct Impl;

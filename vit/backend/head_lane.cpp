@@ -105,17 +105,20 @@ void HeadLane::fetch_ahead(std::int64_t row) const {
 #endif
 }
 
-void HeadLane::weigh(std::int64_t rows, Values context) {
+float HeadLane::weigh_row(std::int64_t row, const float* sizes) {
   const RowKernels& kernels = row_kernels();
   const std::int64_t T = shape_.tokens;
-  for (std::int64_t row = 0; row < rows;
-       ++row) {  // the division by the sums waits for the d numbers of context
-    float* const s = scores(0) + row * T;
-    const float sum =
-        shape_.types.products == ValueType::f32
-            ? kernels.exponentials(s, T, s)
-            : kernels.exponentials_bf16(s, T, static_cast<bf16_t*>(probabilities_.values().data) + row * T);
-    factors_.data()[row] = 1 / sum;
+  float* const s = scores(0) + row * T;
+  if (shape_.types.products == ValueType::f32)
+    return sizes == nullptr ? kernels.exponentials(s, T, s) : kernels.weighted_exponentials(s, T, sizes, s);
+  bf16_t* const p = static_cast<bf16_t*>(probabilities_.values().data) + row * T;
+  return sizes == nullptr ? kernels.exponentials_bf16(s, T, p)
+                          : kernels.weighted_exponentials_bf16(s, T, sizes, p);
+}
+
+void HeadLane::weigh(std::int64_t rows, Values context, const float* sizes) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    factors_.data()[row] = 1 / weigh_row(row, sizes);  // a division that waits for the d numbers of context
     fetch_ahead(row);
   }
   next_ = {};

@@ -39,8 +39,8 @@ class HeadLane {
   void score(ConstValues q, std::int64_t rows);
   /// Those of a map, [rows, T].
   float* scores(std::int64_t map) { return floats(scores_) + map * shape_.rows * shape_.tokens; }
-  /// context = softmax(scores) v
-  void weigh(std::int64_t rows, Values context);
+  /// context = softmax(scores + ln sizes) v; `sizes` [T], if not null, of the keys
+  void weigh(std::int64_t rows, Values context, const float* sizes = nullptr);
   /// The same with the probabilities left in scores(0): softmax(scores(0)) − λ softmax(scores(1)), the second
   /// only where there are two maps.
   void weigh_probabilities(std::int64_t rows, float lambda, Values context);
@@ -69,6 +69,8 @@ class HeadLane {
   };
 
   Products& products_for(std::int64_t rows) { return rows == shape_.rows ? whole_ : *last_; }
+  /// The probabilities of a query before they are divided by their sum, which is returned.
+  float weigh_row(std::int64_t row, const float* sizes);
   /// Has row `row` of the next head brought into the cache: it was written on another core, a line or two in
   /// every page, where no processor looks ahead by itself.
   void fetch_ahead(std::int64_t row) const;

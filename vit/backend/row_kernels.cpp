@@ -248,15 +248,42 @@ VITRINE_INLINE auto elements(const From* x) {
   return [x](auto width, std::int64_t i) VITRINE_LAMBDA { return load<width.value>(x + i); };
 }
 
+constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
+/// The powers of e of a row, before they are stored as To.
 template <class To>
-VITRINE_INLINE float exponentials(const float* x, std::int64_t size, To* p) {
-  const float largest = fold(size, -std::numeric_limits<float>::infinity(), elements(x), kMaximum);
-  const auto power = [x, largest](auto width, std::int64_t i) VITRINE_LAMBDA {
+VITRINE_INLINE auto powers(const float* x, std::int64_t size) {
+  const float largest = fold(size, kLeast, elements(x), kMaximum);
+  return [x, largest](auto width, std::int64_t i) VITRINE_LAMBDA {
     constexpr bool kForBf16 = !std::is_same_v<To, float>;
     return exponential<width.value, kForBf16>(load<width.value>(x + i) - largest);
   };
-  transform(size, power, p);
+}
+
+template <class To>
+VITRINE_INLINE float exponentials(const float* x, std::int64_t size, To* p) {
+  transform(size, powers<To>(x, size), p);
   return fold(size, 0, elements(p), kSum);
+}
+
+template <class To>
+VITRINE_INLINE float weighted_exponentials(const float* x, std::int64_t size, const float* w, To* p) {
+  const auto weighted = [w, power = powers<To>(x, size)](auto width, std::int64_t i)
+                            VITRINE_LAMBDA { return load<width.value>(w + i) * power(width, i); };
+  transform(size, weighted, p);
+  return fold(size, 0, elements(p), kSum);
+}
+
+VITRINE_INLINE RowMatch best_row(const float* x, std::int64_t size, const RowSet& rows) {
+  RowMatch best{kLeast, 0};
+  for (std::int64_t row = 0; row < rows.count; ++row) {
+    const float* const y = rows.first + row * rows.stride;
+    const auto product = [x, y](auto width, std::int64_t i)
+                             VITRINE_LAMBDA { return load<width.value>(x + i) * load<width.value>(y + i); };
+    const float sum = fold(size, 0, product, kSum);
+    if (sum > best.product) best = {sum, row};
+  }
+  return best;
 }
 
 template <class To>
@@ -352,6 +379,15 @@ VITRINE_INLINE void dequantise_add(const QuantisedSums& row, float* y) {
     TARGET static float exponentials_bf16(const float* x, std::int64_t size, bf16_t* p) {               \
       return exponentials(x, size, reinterpret_cast<BF16*>(p));                                         \
     }                                                                                                   \
+    TARGET static float weighted_f32(const float* x, std::int64_t size, const float* w, float* p) {     \
+      return weighted_exponentials(x, size, w, p);                                                      \
+    }                                                                                                   \
+    TARGET static float weighted_bf16(const float* x, std::int64_t size, const float* w, bf16_t* p) {   \
+      return weighted_exponentials(x, size, w, reinterpret_cast<BF16*>(p));                             \
+    }                                                                                                   \
+    TARGET static RowMatch best_match(const float* x, std::int64_t size, const RowSet& rows) {          \
+      return best_row(x, size, rows);                                                                   \
+    }                                                                                                   \
     TARGET static void scale_f32(const float* x, std::int64_t size, float factor, float* y) {           \
       scale(x, size, factor, y);                                                                        \
     }                                                                                                   \
@@ -376,7 +412,8 @@ VITRINE_INLINE void dequantise_add(const QuantisedSums& row, float* y) {
     }                                                                                                   \
     TARGET static void add(const QuantisedSums& row, float* y) { dequantise_add(row, y); }              \
     static constexpr RowKernels kernels{                                                                \
-        exponentials_f32, exponentials_bf16, scale_f32, scale_bf16, quantise_f32, quantise_bf16, norm,  \
+        exponentials_f32, exponentials_bf16, weighted_f32, weighted_bf16, scale_f32,                    \
+        scale_bf16,       best_match,        quantise_f32, quantise_bf16, norm,                         \
         dequantise_f32,   dequantise_bf16,   add};                                                      \
   }
 

@@ -26,15 +26,34 @@ struct QuantisedSums {
   std::int64_t size;
 };
 
+/// Rows of equal length, some distance apart.
+struct RowSet {
+  const float* first;
+  std::int64_t count;
+  std::int64_t stride;  ///< elements from row to row
+};
+
+struct RowMatch {
+  float product;
+  std::int64_t row;
+};
+
 /// None of them allocates; rows may have any alignment.
 struct RowKernels {
   /// p = exp(x − max x), the sum of which is returned. x and p may be the same.
   float (*exponentials)(const float* x, std::int64_t size, float* p);
   float (*exponentials_bf16)(const float* x, std::int64_t size, bf16_t* p);
+  /// p = w exp(x − max x), the same otherwise: exp(x + ln w) without the logarithm.
+  float (*weighted_exponentials)(const float* x, std::int64_t size, const float* w, float* p);
+  float (*weighted_exponentials_bf16)(const float* x, std::int64_t size, const float* w, bf16_t* p);
 
   /// y = x · factor
   void (*scale)(const float* x, std::int64_t size, float factor, float* y);
   void (*scale_bf16)(const float* x, std::int64_t size, float factor, bf16_t* y);
+
+  /// The row that has the largest product with x, the first of equal ones. A product that is no number is
+  /// smaller than all others; where there is no other the result is −∞ of row 0.
+  RowMatch (*best_match)(const float* x, std::int64_t size, const RowSet& rows);
 
   /// Rounds to 256 levels between the smallest and the largest number of the row and zero, which is exact. A
   /// row that is not finite has NaN for its scale.

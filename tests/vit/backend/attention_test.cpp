@@ -119,6 +119,56 @@ TEST(Attention, DifferentialOnesSubtractTheSecondMapOfEachHead) {
   }
 }
 
+/// Keys that count several times are keys that are there several times.
+TEST(Attention, WeighsKeysByTheirSizes) {
+  constexpr std::int64_t B = 2;
+  constexpr std::int64_t T = 330;  // several tiles
+  constexpr std::int64_t h = 3;
+  constexpr std::int64_t d = 16;
+  constexpr std::int64_t D = h * d;
+  const Tensor qkv = normal_tensor({B, T, 3 * D}, 1, std::sqrt(2 / std::sqrt(d * 1.0)));
+  Tensor sizes({B, T});
+  for (std::int64_t i = 0; i < B * T; ++i) sizes.data()[i] = static_cast<float>(1 + i * i % 9);
+  const reference::Array all = widened(qkv);
+  reference::Array q = reference::columns(all, 0, D);
+  for (double& value : q.values) value *= std::sqrt(d * 1.0);
+  const reference::Array wanted =
+      reference::attention(q, reference::columns(all, D, D), reference::columns(all, 2 * D, D), h,
+                           {{}, widened(sizes)})
+          .context;
+  backend::Attention attention({.batch = B, .tokens = T, .heads = h, .head_size = d});
+  Tensor result({B, T, D});
+  attention.run(qkv.data(), nullptr, result.data(), {.sizes = sizes.data()});
+  const Bound bound{4 * (1 + std::sqrt(d * 1.0) * 11) * 0x1p-24};  // AttentionLayer's
+  EXPECT_TRUE(matches("context", result.view(), wanted.values, bound));
+
+  // The same for one query; the keys of the first two tokens are not looked at.
+  backend::LatentAttention latent({.batch = B, .tokens = T - 2, .heads = h, .head_size = d}, 2);
+  Tensor kv({B, T, 2 * D});
+  for (std::int64_t i = 0; i < kv.size(); ++i)
+    kv.data()[i] = qkv.data()[i / (2 * D) * 3 * D + D + i % (2 * D)];
+  Tensor pooled({B, D});
+  latent.run(qkv.data(), kv.data(), pooled.data(), sizes.data());
+  std::vector<double> expected;
+  for (std::int64_t b = 0; b < B; ++b) {
+    reference::Array query({1, T - 2, D});  // the first token's, of the first image
+    for (std::size_t i = 0; i < query.values.size(); ++i) query.values[i] = q.values[i % D];
+    reference::Array k({1, T - 2, D});
+    reference::Array v({1, T - 2, D});
+    reference::Array of_image({1, T - 2});
+    for (std::int64_t t = 0; t < T - 2; ++t) {
+      of_image(0, t) = static_cast<double>(sizes.data()[b * T + t + 2]);
+      for (std::int64_t i = 0; i < D; ++i) {
+        k(0, t, i) = all(b, t + 2, D + i);
+        v(0, t, i) = all(b, t + 2, 2 * D + i);
+      }
+    }
+    const reference::Array context = reference::attention(query, k, v, h, {{}, of_image}).context;
+    expected.insert(expected.end(), context.values.begin(), context.values.begin() + D);
+  }
+  EXPECT_TRUE(matches("pooled", pooled.view(), expected, bound));
+}
+
 struct TypesCase {
   const char* name;
   backend::AttentionTypes types;
@@ -142,7 +192,7 @@ class AttentionRounded : public testing::TestWithParam<TypesCase> {
     reference::Array q = reference::columns(all, 0, D);
     for (double& value : q.values) value *= std::sqrt(static_cast<double>(s.head_size));
     return reference::attention(q, reference::columns(all, D, D), reference::columns(all, 2 * D, D), s.heads,
-                                bias);
+                                {bias});
   }
 
   const backend::AttentionTypes types = GetParam().types;

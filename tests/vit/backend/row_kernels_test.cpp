@@ -112,6 +112,82 @@ TEST_P(RowKernels, Exponentials) {
   }
 }
 
+TEST_P(RowKernels, WeightedExponentials) {
+  for (const std::int64_t size : sizes()) {
+    const std::vector<float> x = normal_row(size, 1, 3);
+    std::vector<float> weights;
+    for (std::int64_t i = 0; i < size; ++i) weights.push_back(static_cast<float>(1 + i % 7));
+    const double largest = *std::max_element(x.begin(), x.end());
+    Row<float> from(x, size % 5);
+    Row<float> w(weights, size % 2);
+    Row<float> to(size, size % 3 + 1);
+    Row<bf16_t> halves(size, size % 4);
+    const float sum = kernels.weighted_exponentials(from.data(), size, w.data(), to.data());
+    const float sum_of_halves =
+        kernels.weighted_exponentials_bf16(from.data(), size, w.data(), halves.data());
+    const std::vector<float> p = to.values();
+    double total = 0;
+    double total_of_halves = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      const double below = largest - static_cast<double>(x[i]);
+      const double expected = std::exp(-below + std::log(static_cast<double>(weights[i])));
+      EXPECT_NEAR(p[i], expected, (6 + below) * u * expected) << size << ", " << i;
+      EXPECT_NEAR(bf16_value(halves.data()[i]), expected, (0x1p-8 + 0x1p-13) * expected) << size << ", " << i;
+      total += static_cast<double>(p[i]);
+      total_of_halves += static_cast<double>(bf16_value(halves.data()[i]));
+    }
+    EXPECT_NEAR(sum, total, static_cast<double>(size) * u * total) << size;
+    EXPECT_NEAR(sum_of_halves, total_of_halves, static_cast<double>(size) * u * total_of_halves) << size;
+    EXPECT_TRUE(to.nothing_else_changed() && halves.nothing_else_changed()) << size;
+    EXPECT_EQ(kernels.weighted_exponentials(from.data(), size, w.data(), from.data()), sum);  // in place
+    EXPECT_EQ(from.values(), p) << size;
+  }
+}
+
+TEST_P(RowKernels, BestMatch) {
+  for (const std::int64_t size : sizes()) {
+    for (const std::int64_t count : {1, 2, 9}) {
+      const std::int64_t stride = size + 3;
+      const std::vector<float> x = normal_row(size, 1);
+      const std::vector<float> rows = normal_row(count * stride, 2);
+      std::vector<double> products;
+      double magnitude = 0;
+      for (std::int64_t row = 0; row < count; ++row) {
+        double product = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const double term = static_cast<double>(x[i]) *
+                              static_cast<double>(rows[static_cast<std::size_t>(row * stride) + i]);
+          product += term;
+          magnitude = std::max(magnitude, std::abs(term));
+        }
+        products.push_back(product);
+      }
+      const auto best = std::max_element(products.begin(), products.end());
+      const backend::RowMatch match = kernels.best_match(x.data(), size, {rows.data(), count, stride});
+      EXPECT_EQ(match.row, best - products.begin()) << size;
+      EXPECT_NEAR(match.product, *best, static_cast<double>(size) * u * magnitude) << size;
+    }
+  }
+}
+
+TEST_P(RowKernels, BestMatchOfTiesAndOfWhatIsNoNumber) {
+  for (const std::int64_t size : {1, 15, 16, 64, 70}) {
+    const auto n = static_cast<std::size_t>(size);
+    const std::vector<float> x(n, 1);
+    std::vector<float> rows(5 * n, 2);
+    const auto match = [&] { return kernels.best_match(x.data(), size, {rows.data(), 5, size}); };
+    EXPECT_EQ(match().row, 0);
+    std::fill_n(rows.begin(), 2 * n, -1.0F);
+    EXPECT_EQ(match().row, 2);
+    rows[2 * n] = kNaN;
+    EXPECT_EQ(match().row, 3);
+    EXPECT_EQ(match().product, static_cast<float>(2 * size));
+    std::fill(rows.begin(), rows.end(), kNaN);
+    EXPECT_EQ(match().row, 0);
+    EXPECT_EQ(match().product, -kInfinity);
+  }
+}
+
 TEST_P(RowKernels, ExponentialsRounded) {
   for (const std::int64_t size : sizes()) {
     Row<float> from(normal_row(size, 1, 3), size % 5);
