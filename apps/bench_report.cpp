@@ -18,7 +18,8 @@ std::vector<LayerTime> layer_times(const ModelConfig& config, const SessionOptio
   std::vector<LayerTime> times;
   for (const LayerKind kind : kAllLayerKinds) {
     const double seconds = profile.seconds(kind) / profile.passes();
-    const double flops = forward_flops(config, options.image_size, kind) * static_cast<double>(options.batch);
+    const double flops =
+        forward_flops(config, options.image_size, kind, options.merge) * static_cast<double>(options.batch);
     times.push_back({to_string(kind), seconds * 1e3, profile.seconds(kind) / profile.total_seconds(),
                      seconds > 0 ? flops / seconds / 1e9 : 0});
   }
@@ -60,7 +61,7 @@ Distribution::Distribution(std::vector<double> values) {
 BenchReport summarise(const std::string& name, const ModelConfig& config, BenchRounds& bench,
                       const std::vector<Round>& rounds, const BenchDetails& details) {
   const SessionOptions& o = bench.session().options();
-  const double flops = forward_flops(config, o.image_size);
+  const double flops = forward_flops(config, o.image_size, o.merge);
   const double batch_flops = flops * static_cast<double>(o.batch);
   std::vector<double> latency, rate, limit_rate, share;
   for (const Round& round : rounds) {
@@ -78,6 +79,7 @@ BenchReport summarise(const std::string& name, const ModelConfig& config, BenchR
           .threads = o.threads,
           .batch = o.batch,
           .image = o.image_size,
+          .merge = o.merge,
           .iterations = static_cast<int>(rounds.size()),
           .gflop = flops / 1e9,
           .latency = Distribution(latency),
@@ -101,8 +103,9 @@ std::string as_text(const BenchReport& r) {
   line("machine", fmt::format("{}, {} thread{}", r.cpu, r.threads, r.threads == 1 ? "" : "s"));
   line("oneDNN", fmt::format("{} ({}), {}", onednn_version(), onednn_build(), onednn_isa()));
   line("build", r.build);
-  line("input", fmt::format("batch {}, {}x{} pixels, {:.2f} GFLOP an image, {}", r.batch, r.image.height,
-                            r.image.width, r.gflop, r.precision));
+  line("input", fmt::format("batch {}, {}x{} pixels, {:.2f} GFLOP an image, {}{}", r.batch, r.image.height,
+                            r.image.width, r.gflop, r.precision,
+                            r.merge > 0 ? fmt::format(", {} tokens merged in every block", r.merge) : ""));
   line("latency",
        fmt::format("{:.2f} ms median of {} (least {:.2f}; percentiles 10: {:.2f}, 90: {:.2f}, 99: {:.2f})",
                    r.latency.median, r.iterations, r.latency.min, r.latency.p10, r.latency.p90,
@@ -131,6 +134,7 @@ std::string as_json(const BenchReport& r) {
                {"precision", r.precision},
                {"batch", r.batch},
                {"image_size", {r.image.height, r.image.width}},
+               {"merge", r.merge},
                {"iterations", r.iterations},
                {"gflop_per_image", r.gflop},
                {"latency_ms", spread(r.latency)},

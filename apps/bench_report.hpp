@@ -31,6 +31,7 @@ struct BenchReport {
   int threads;
   std::int64_t batch;
   Size2 image;
+  std::int64_t merge;  ///< tokens that every block merges
   int iterations;
   double gflop;              ///< of one image
   Distribution latency;      ///< milliseconds of one batch

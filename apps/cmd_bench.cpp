@@ -98,6 +98,7 @@ void add_bench(CLI::App& app, int& result) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   add_precision_option(command, options->common);
+  add_merge_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
   command.callback([options, &result] { result = run_bench(*options); });
@@ -113,7 +114,10 @@ int run_bench(const BenchOptions& options) {
   const ModelConfig& config = subject.model->config();
   const Size2 image = load_options(options.common).image_size.value_or(config.image_size);
   BenchRounds bench(subject.model,
-                    {.batch = options.batch, .image_size = image, .threads = options.common.threads},
+                    {.batch = options.batch,
+                     .image_size = image,
+                     .threads = options.common.threads,
+                     .merge = options.common.merge},
                     subject.model->precision());
   Output output({});
   if (options.lockstep) {

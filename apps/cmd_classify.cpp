@@ -18,6 +18,7 @@
 #include "apps/terminal.hpp"
 #include "io/classify_pictures.hpp"
 #include "io/inputs.hpp"
+#include "vit/token_counts.hpp"
 
 namespace vit::apps {
 namespace {
@@ -192,6 +193,7 @@ void add_classify(CLI::App& app, int& result) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   add_precision_option(command, options->common);
+  add_merge_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
   command.add_flag("!--no-progress", options->progress, "no progress on the terminal");
@@ -220,6 +222,7 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
   const std::chrono::duration<double> load_time = std::chrono::steady_clock::now() - start;
   report_model(options.common, classifier->info());
   report_precision(options.common, *classifier->model());
+  validate_merge(classifier->info().config, options.common.merge);
 
   io::InputOptions input = input_options(options.inputs, &list);
   input.shard = options.shard;
@@ -229,6 +232,7 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
                                                     {.cores = options.common.threads,
                                                      .batch = static_cast<std::size_t>(options.batch),
                                                      .top_k = options.top_k,
+                                                     .merge = options.common.merge,
                                                      .stop = [] { return StopSignal::received() != 0; }},
                                                     [&](const io::Answer& answer) { rows.write(answer); });
   const int result = rows.finish();

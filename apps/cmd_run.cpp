@@ -16,6 +16,7 @@
 #include "io/safetensors_writer.hpp"
 #include "vit/session.hpp"
 #include "vit/stage_name.hpp"
+#include "vit/token_counts.hpp"
 
 namespace vit::apps {
 namespace {
@@ -98,22 +99,21 @@ Tensor read_pixel_values(const std::string& path, const ModelConfig& config,
   return pixel_values;
 }
 
-/// Names and shapes of the file for N images of `image` pixels, named as in the conformance kit.
+/// Names and shapes of the file for N images, named as in the conformance kit; `tokens` in front of each
+/// block and behind the last.
 std::vector<TensorSpec> output_table(const Wanted& wanted, const ModelConfig& config, std::int64_t N,
-                                     Size2 image) {
-  const std::int64_t T = config.num_tokens(image);
+                                     const std::vector<std::int64_t>& tokens) {
   const std::int64_t D = config.hidden_size;
   std::vector<TensorSpec> table;
   if (wanted.hidden_states) {
-    for (std::int64_t i = 0; i <= config.num_layers; ++i)
-      table.push_back({fmt::format("hidden_states.{}", i), {N, T, D}});
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      table.push_back({fmt::format("hidden_states.{}", i), {N, tokens[i], D}});
   }
   if (wanted.attentions) {
-    for (std::int64_t i = 0; i < config.num_layers; ++i) {
-      table.push_back({fmt::format("attentions.{}", i), {N, config.num_heads, T, T}});
-    }
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i)
+      table.push_back({fmt::format("attentions.{}", i), {N, config.num_heads, tokens[i], tokens[i]}});
   }
-  if (wanted.last_hidden_state) table.push_back({"last_hidden_state", {N, T, D}});
+  if (wanted.last_hidden_state) table.push_back({"last_hidden_state", {N, tokens.back(), D}});
   if (wanted.features) {
     table.push_back({"features", {N, config.pooler_size > 0 ? config.pooler_size : config.feature_size()}});
   }
@@ -195,6 +195,7 @@ void add_run(CLI::App& app, int& result) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   add_precision_option(command, options->common);
+  add_merge_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
   command.callback([options, &result] { result = run_run(*options); });
@@ -212,7 +213,9 @@ int run_run(const RunOptions& options) {
   const Size2 image{pixel_values.shape()[2], pixel_values.shape()[3]};
   const std::int64_t image_floats = pixel_values.size() / N;
 
-  io::SafetensorsWriter writer(options.output, output_table(wanted, config, N, image));
+  validate_merge(config, options.common.merge);
+  io::SafetensorsWriter writer(
+      options.output, output_table(wanted, config, N, token_counts(config, image, options.common.merge)));
   StageWriter stages(writer, wanted);
   const auto model = std::make_shared<Model>(
       config, std::move(checkpoint.weights),
@@ -225,7 +228,8 @@ int run_run(const RunOptions& options) {
       session = std::make_unique<Session>(model, SessionOptions{.batch = count,
                                                                 .image_size = image,
                                                                 .threads = options.common.threads,
-                                                                .attention_maps = wanted.attentions});
+                                                                .attention_maps = wanted.attentions,
+                                                                .merge = options.common.merge});
     }
     const Outputs& outputs = session->forward(
         {pixel_values.data() + first * image_floats, {count, config.num_channels, image.height, image.width}},

@@ -140,6 +140,14 @@ void add_precision_option(CLI::App& command, CommonOptions& options) {
       ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
 }
 
+void add_merge_option(CLI::App& command, CommonOptions& options) {
+  command
+      .add_option(
+          "--merge", options.merge,
+          "tokens that every block merges with the ones most like them: faster, less exact (default: none)")
+      ->check(CLI::Range(0, 1 << 20));
+}
+
 void add_thread_option(CLI::App& command, CommonOptions& options) {
   command.add_option("--threads", options.threads, "cores to use (default: all that the process may use)")
       ->check(CLI::Range(1, 1024));

@@ -42,6 +42,7 @@ struct CommonOptions {
   bool download = false;               ///< --download
   int threads = 0;                     ///< 0: all cores that the process may use
   std::optional<Precision> precision;  ///< --precision; nothing: what the weights are stored for
+  std::int64_t merge = 0;              ///< --merge: tokens that every block merges
   bool verbose = false;
   bool quiet = false;
 };
@@ -62,6 +63,8 @@ void add_model_option(CLI::App& command, CommonOptions& options);
 void add_label_option(CLI::App& command, CommonOptions& options);
 /// --precision fp32, bf16 or int8.
 void add_precision_option(CLI::App& command, CommonOptions& options);
+/// --merge R.
+void add_merge_option(CLI::App& command, CommonOptions& options);
 void add_thread_option(CLI::App& command, CommonOptions& options);
 void add_verbosity_options(CLI::App& command, CommonOptions& options);
 

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "vit/file.hpp"
+#include "vit/token_counts.hpp"
 
 namespace vit::io {
 namespace {
@@ -60,8 +61,11 @@ Classifier::Classifier(Checkpoint checkpoint, const ModelOptions& options)
   model_ = std::make_shared<Model>(info_.config, std::move(checkpoint.weights), options);
 }
 
-ClassifierSession::ClassifierSession(std::shared_ptr<const Classifier> classifier, BusyClock* network)
-    : classifier_(std::move(classifier)), network_(network) {}
+ClassifierSession::ClassifierSession(std::shared_ptr<const Classifier> classifier,
+                                     const ClassifierSessionOptions& options)
+    : classifier_(std::move(classifier)), options_(options) {
+  validate_merge(classifier_->info().config, options_.merge);
+}
 
 std::vector<Answer> ClassifierSession::classify(std::vector<Input> inputs, std::int64_t k, int threads) {
   std::vector<Answer> answers(inputs.size());
@@ -134,7 +138,7 @@ ConstTensorView ClassifierSession::forward(std::span<const Tensor*> pictures, in
   }
   double seconds = 0;
   Timer timer(seconds);
-  const BusyClock::Use in_use(network_);
+  const BusyClock::Use in_use(options_.network);
   Session& session = session_for(B, size, threads);
   const ConstTensorView logits = session.forward(pixel_values).logits;
   timer.stop();
@@ -143,7 +147,8 @@ ConstTensorView ClassifierSession::forward(std::span<const Tensor*> pictures, in
 }
 
 Session& ClassifierSession::session_for(std::int64_t batch, Size2 image, int threads) {
-  const SessionOptions wanted{.batch = batch, .image_size = image, .threads = threads};
+  const SessionOptions wanted{
+      .batch = batch, .image_size = image, .threads = threads, .merge = options_.merge};
   ++uses_;
   for (Cached& cached : sessions_) {
     const SessionOptions& has = cached.options;

@@ -67,12 +67,18 @@ struct Answer {
   std::optional<Error> error;           ///< then there are no predictions
 };
 
+struct ClassifierSessionOptions {
+  BusyClock* network = nullptr;  ///< runs while a picture is in the network; outlives the ClassifierSession
+  std::int64_t merge = 0;        ///< as in SessionOptions
+};
+
 /// One thread's way to use a Classifier. Keeps a Session for each of the last few batch and image sizes and
 /// numbers of threads.
 class ClassifierSession {
  public:
-  /// `network`, if not null, runs while a picture is in the network.
-  explicit ClassifierSession(std::shared_ptr<const Classifier> classifier, BusyClock* network = nullptr);
+  /// Throws Error(invalid_argument) where the network's tokens cannot be merged as asked.
+  explicit ClassifierSession(std::shared_ptr<const Classifier> classifier,
+                             const ClassifierSessionOptions& options = {});
 
   /// One answer for each input, in order; a picture that fails fails alone. `k`: predictions for each;
   /// `threads` as in SessionOptions.
@@ -93,7 +99,7 @@ class ClassifierSession {
   ConstTensorView forward(std::span<const Tensor*> pictures, int threads);
 
   std::shared_ptr<const Classifier> classifier_;
-  BusyClock* network_;
+  ClassifierSessionOptions options_;
   StageTimes times_;
   std::uint64_t uses_ = 0;
   std::vector<Cached> sessions_;

@@ -6,10 +6,13 @@
 #include <mutex>
 #include <vector>
 
+#include "vit/token_counts.hpp"
+
 namespace vit::io {
 
 BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier, InputSource& inputs,
                             const BulkOptions& options, const std::function<void(Answer)>& sink) {
+  validate_merge(classifier->info().config, options.merge);
   BulkTimes times;
   times.cores = options.cores > 0 ? options.cores : available_threads();
   BusyClock network;
@@ -19,7 +22,8 @@ BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier,
   Pipeline<Input, Answer> pipeline(
       std::move(source),
       [&] {
-        auto session = std::make_shared<ClassifierSession>(classifier, &network);
+        auto session = std::make_shared<ClassifierSession>(classifier,
+                                                           ClassifierSessionOptions{&network, options.merge});
         return [&, session](std::vector<Input> group, int cores) {
           std::vector<Answer> answers = session->classify(std::move(group), options.top_k, cores);
           const std::lock_guard lock(mutex);

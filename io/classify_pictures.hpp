@@ -16,6 +16,7 @@ struct BulkOptions {
   int cores = 0;          ///< that may work at the same time; 0: all that this process may use
   std::size_t batch = 2;  ///< most pictures that go through the network together
   std::int64_t top_k = 5;
+  std::int64_t merge = 0;  ///< as in SessionOptions
   /// Asked before each group of pictures, by any thread: whether no more are to be begun.
   std::function<bool()> stop = [] { return false; };
 };
@@ -30,7 +31,8 @@ struct BulkTimes {
 
 /// Gives an Answer for each input to `sink`, in order, in constant memory; what is decoded at the same time,
 /// how many go through the network together and on how many cores is described in io/pipeline.hpp. Throws
-/// what `sink` throws, which ends the run; Error(internal).
+/// what `sink` throws, which ends the run; Error(invalid_argument) where the network's tokens cannot be
+/// merged as asked; Error(internal).
 BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier, InputSource& inputs,
                             const BulkOptions& options, const std::function<void(Answer)>& sink);
 

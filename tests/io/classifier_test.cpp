@@ -55,6 +55,18 @@ TEST(Classifier, AnErrorThatCameWithTheInputIsItsAnswer) {
   EXPECT_TRUE(session.classify({}, 1, 1).empty());
 }
 
+TEST(Classifier, MergesTokensWhereAsked) {
+  const auto classifier = std::make_shared<Classifier>(kShipped);
+  const auto score = [&](std::int64_t merge) {
+    ClassifierSession session(classifier, {.merge = merge});
+    const Answer answer = session.classify(inputs({kBoot}), 1, 1).at(0);
+    EXPECT_EQ(classifier->info().labels.name(answer.predictions.at(0).index), "Ankle boot");
+    return answer.predictions.at(0).score;
+  };
+  EXPECT_NE(score(0), score(3));
+  EXPECT_ERROR(ClassifierSession(classifier, {.merge = -1}), ErrorCode::invalid_argument, "-1 tokens");
+}
+
 TEST(Classifier, TellsWhereTheTimeWent) {
   ClassifierSession session(std::make_shared<Classifier>(kShipped));
   session.classify(inputs({kBoot}), 1, 1);

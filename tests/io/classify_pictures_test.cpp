@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 
+#include "tests/support/expect_error.hpp"
+
 namespace vit::io {
 namespace {
 
@@ -40,6 +42,17 @@ TEST(ClassifyPictures, GivesTheSameOnAnyNumberOfCoresAndInAnyBatch) {
       }
     }
   }
+}
+
+TEST(ClassifyPictures, MergesTokensWhereAsked) {
+  const std::vector<Answer> whole = classify({kPictures}, {.cores = 2});
+  const std::vector<Answer> merged = classify({kPictures}, {.cores = 2, .merge = 3});
+  ASSERT_EQ(merged.size(), whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_EQ(merged[i].predictions.at(0).index, whole[i].predictions.at(0).index);
+    EXPECT_NE(merged[i].predictions.at(0).score, whole[i].predictions.at(0).score);
+  }
+  EXPECT_ERROR(classify({kPictures}, {.merge = -1}), ErrorCode::invalid_argument, "-1 tokens");
 }
 
 TEST(ClassifyPictures, AccountsForTheTimeOfItsCores) {
