@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What reduced precisions cost in accuracy: python tests/bench/agreement.py BUILD/apps/vitrine SHARED
+"""What reduced precisions and merged tokens cost in accuracy: python tests/bench/agreement.py BUILD/apps/vitrine SHARED
 
 For each trained model of SHARED/models and its pictures in SHARED/images, every picture once in fp32, bf16 and int8: how many have
 the label that fp32 gives them, how many the right one, and how far the features (the head's input) point from those of fp32. A
@@ -10,6 +10,9 @@ bound that is missed is named, and the exit code is 1:
 
 and fp32's labels must be those of the Python library (expected-top1.csv, expected-test.csv), but for pictures whose two best scores
 are within 0.005. A processor without a precision computes in fp32, which is said and not counted as agreement. Needs numpy.
+
+--merge 1,2,4 compares fp32 with so many tokens merged in every block, without bounds: how much to give up is the user's choice.
+--image-size 224 takes other pixels than the models', where there is no Python library's label to compare with.
 """
 import argparse
 import json
@@ -61,25 +64,28 @@ def margin(row):
     return first - second
 
 
-def compute(program, model, pictures, precisions):
-    """precision -> (logits [N, K], features [N, D]); a precision that fell back is left out and its note printed."""
-    results = {precision: ([], []) for precision in precisions}
+def compute(program, model, pictures, variants, size):
+    """variant -> (logits [N, K], features [N, D]); a precision that fell back is left out and its note printed.
+
+    variants: name -> options of `run`; size: those of `preprocess` for other pixels.
+    """
+    results = {variant: ([], []) for variant in variants}
     with tempfile.TemporaryDirectory() as folder:
         pixels = os.path.join(folder, "pixels.safetensors")
         output = os.path.join(folder, "output.safetensors")
         for first in range(0, len(pictures), CHUNK):
-            run([program, "preprocess", "-m", model, *pictures[first:first + CHUNK], "-o", pixels])
-            for precision in list(results):
+            run([program, "preprocess", "-m", model, *pictures[first:first + CHUNK], "-o", pixels, *size])
+            for variant in list(results):
                 said = run([program, "run", "-m", model, "--input", pixels, "-o", output, "--outputs", "logits,features",
-                            "--precision", precision])
+                            *variants[variant]])
                 if "fp32 is used" in said:
                     print(said.strip())
-                    del results[precision]
+                    del results[variant]
                     continue
                 tensors = read_safetensors(output)
-                results[precision][0].append(tensors["logits"])
-                results[precision][1].append(tensors["features"])
-    return {precision: (np.concatenate(logits), np.concatenate(features)) for precision, (logits, features) in results.items()}
+                results[variant][0].append(tensors["logits"])
+                results[variant][1].append(tensors["features"])
+    return {variant: (np.concatenate(logits), np.concatenate(features)) for variant, (logits, features) in results.items()}
 
 
 def cosines(a, b):
@@ -92,26 +98,26 @@ def check_reference(labels, rows):
     return sum(1 for label, row in zip(labels, rows) if label != row["top1"] and margin(row) > MARGIN)
 
 
-def report(name, results, labels, rows):
-    """Prints the model's rows; the bounds that it misses."""
+def report(name, results, labels, rows, check):
+    """Prints the model's rows; the bounds that it misses. `check`: whether fp32's labels must be the Python library's."""
     missed = []
     logits32, features32 = results["fp32"]
     best32 = logits32.argmax(axis=1)
     truth = np.array([labels.index(row["truth"]) for row in rows])
-    wrong = check_reference([labels[i] for i in best32], rows)
+    wrong = check_reference([labels[i] for i in best32], rows) if check else 0
     if wrong:
         missed.append(f"{name}: {wrong} labels in fp32 are not the reference's")
-    for precision, (logits, features) in results.items():
+    for variant, (logits, features) in results.items():
         best = logits.argmax(axis=1)
         same = float((best == best32).mean())
         cosine = cosines(features, features32)
         furthest = np.abs(softmax(logits) - softmax(logits32)).max()
-        print(f"{name:22} {precision}  {len(best):5} pictures  same label {100 * same:6.2f} %  right {100 * (best == truth).mean():5.1f} %  "
+        print(f"{name:22} {variant:14} {len(best):5} pictures  same label {100 * same:6.2f} %  right {100 * (best == truth).mean():5.1f} %  "
               f"cosine {cosine.min():.5f} least, {cosine.mean():.5f} mean  scores within {furthest:.3f}", flush=True)
-        if same < SAME_LABEL[precision]:
-            missed.append(f"{name}, {precision}: {100 * same:.2f} % have fp32's label, {100 * SAME_LABEL[precision]} % should")
-        if cosine.min() < COSINE[precision]:
-            missed.append(f"{name}, {precision}: a cosine of {cosine.min():.5f}, {COSINE[precision]} is the least that may be")
+        if same < SAME_LABEL.get(variant, 0):
+            missed.append(f"{name}, {variant}: {100 * same:.2f} % have fp32's label, {100 * SAME_LABEL[variant]} % should")
+        if cosine.min() < COSINE.get(variant, -1):
+            missed.append(f"{name}, {variant}: a cosine of {cosine.min():.5f}, {COSINE[variant]} is the least that may be")
     return missed
 
 
@@ -121,8 +127,12 @@ def main():
     parser.add_argument("shared")
     parser.add_argument("--precisions", default="bf16,int8")
     parser.add_argument("--models", default=",".join(SUBJECTS))
+    parser.add_argument("--merge", default="", help="numbers of tokens")
+    parser.add_argument("--image-size", help="pixels, H or HxW")
     options = parser.parse_args()
-    precisions = ["fp32"] + [p for p in options.precisions.split(",") if p != "fp32"]
+    variants = {p: ["--precision", p] for p in ["fp32"] + [p for p in options.precisions.split(",") if p]}
+    variants |= {f"fp32, merge {r}": ["--precision", "fp32", "--merge", r] for r in options.merge.split(",") if r}
+    size = ["--image-size", options.image_size] if options.image_size else []
     missed = []
     for name in options.models.split(","):
         folder, expected_name = SUBJECTS[name]
@@ -134,7 +144,8 @@ def main():
         with open(os.path.join(model, "config.json"), encoding="utf-8") as f:
             id2label = json.load(f)["id2label"]
         labels = [id2label[str(i)] for i in range(len(id2label))]
-        missed += report(name, compute(options.program, model, pictures, precisions), labels, rows)
+        results = compute(options.program, model, pictures, variants, size)
+        missed += report(name, results, labels, rows, check=not size)
     for what in missed:
         print("missed:", what)
     return 1 if missed else 0
