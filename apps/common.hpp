@@ -51,7 +51,7 @@ struct CommonOptions {
 struct InputArguments {
   std::vector<std::string> names;
   bool recursive = false;
-  io::FrameOptions frames;
+  io::FrameOptions frames = {};
 };
 
 /// INPUT…, -r, and --every, --start and --end of videos.

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "apps/busy_wait.hpp"
 #include "apps/cmd_attention.hpp"
 #include "apps/cmd_bench.hpp"
 #include "apps/cmd_classify.hpp"
@@ -15,14 +14,14 @@
 #include "apps/cmd_run.hpp"
 #include "apps/cmd_verify.hpp"
 #include "apps/common.hpp"
+#include "apps/environment.hpp"
 #include "apps/primitive_cache.hpp"
-#include "apps/quiet_opencv.hpp"
+#include "apps/suggest.hpp"
 #include "apps/version.hpp"
 
 int main(int argc, char** argv) {
   using namespace vit::apps;
-  quieten_opencv();
-  limit_busy_waiting(argv);
+  complete_environment(argv);
   limit_primitive_cache();
   std::ios::sync_with_stdio(false);  // std::cin then knows how much of a list has come
   CLI::App app("Vitrine classifies pictures with Vision Transformers.", "vitrine");
@@ -40,9 +39,8 @@ int main(int argc, char** argv) {
   add_verify(app, result);
   add_bench(app, result);
   add_pull(app, result);
-  app.failure_message([](const CLI::App* command, const CLI::Error& e) {
-    return "vitrine: " + std::string(e.what()) + "; " + command->get_name() + " --help lists what there is\n";
-  });
+  app.failure_message(
+      [](const CLI::App* command, const CLI::Error& e) { return usage_failure(*command, e); });
   try {
     app.parse(argc, argv);  // runs the subcommand
   } catch (const CLI::ParseError& e) {
