@@ -21,7 +21,7 @@
 namespace vit::backend {
 namespace {
 
-constexpr std::int64_t kWidth = 16;
+constexpr std::int64_t kWidest = 16;
 
 template <class T, std::int64_t W>
 struct VectorOf {
@@ -78,7 +78,7 @@ VITRINE_INLINE Floats<W> load(const HardwareBf16* from) {
 /// is inlined into several. Numbers below 2⁻¹²⁶ become zero.
 template <std::int64_t W>
 VITRINE_INLINE void store(Floats<W> x, HardwareBf16* to) {
-  if constexpr (W == kWidth) {
+  if constexpr (W == kWidest) {
     typename VectorOf<bf16_t, W>::type halves;
     asm("vcvtneps2bf16 %1, %0" : "=v"(halves) : "v"(x));
     std::memcpy(to, &halves, sizeof halves);
@@ -179,200 +179,210 @@ struct Width {
   static constexpr std::int64_t value = W;
 };
 
-/// to[i] = result(i) for every i of a row: result(width, i) gives those from i on. The row is covered by
-/// whole vectors and one that ends with it and may overlap them; that one is computed before anything is
-/// written, so that the row may be written over what it is computed from.
-template <class Result, class To>
-VITRINE_INLINE void transform(std::int64_t size, Result result, To* to) {
-  if (size < kWidth) {
-    for (std::int64_t i = 0; i < size; ++i) store<1>(result(Width<1>{}, i), to + i);
-    return;
-  }
-  const Floats<kWidth> last = result(Width<kWidth>{}, size - kWidth);
-  for (std::int64_t i = 0; i + kWidth <= size; i += kWidth) store<kWidth>(result(Width<kWidth>{}, i), to + i);
-  store<kWidth>(last, to + size - kWidth);
-}
-
-/// Joins the lanes of a vector, halves of it at a time.
-template <std::int64_t W, class Join>
-VITRINE_INLINE float join_halves(Floats<W> lanes, Join join) {
-  if constexpr (W == 1) {
-    return lanes[0];
-  } else {
-    Floats<W / 2> low;
-    Floats<W / 2> high;
-    std::memcpy(&low, &lanes, sizeof low);
-    std::memcpy(&high, static_cast<const char*>(static_cast<const void*>(&lanes)) + sizeof low, sizeof high);
-    return join_halves<W / 2>(join(low, high), join);
-  }
-}
-
-/// Joins value(i) for every i of a row; `identity` is what joining leaves things as they are with.
-template <class Value, class Join>
-VITRINE_INLINE float fold(std::int64_t size, float identity, Value value, Join join) {
-  float result = identity;
-  if (size < kWidth) {
-    for (std::int64_t i = 0; i < size; ++i) result = join(result, value(Width<1>{}, i)[0]);
-    return result;
-  }
-  constexpr Ints<kWidth> kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  const Floats<kWidth> start = Floats<kWidth>{} + identity;
-  Floats<kWidth> lanes = start;
-  std::int64_t i = 0;
-  if (size >= 4 * kWidth) {  // four at a time: one joining need not wait for the one before it
-    Floats<kWidth> b = start;
-    Floats<kWidth> c = start;
-    Floats<kWidth> d = start;
-    for (; i + 4 * kWidth <= size; i += 4 * kWidth) {
-      lanes = join(lanes, value(Width<kWidth>{}, i));
-      b = join(b, value(Width<kWidth>{}, i + kWidth));
-      c = join(c, value(Width<kWidth>{}, i + 2 * kWidth));
-      d = join(d, value(Width<kWidth>{}, i + 3 * kWidth));
+/// The loops, in vectors of one width: that of the registers, since the compiler takes comparisons of wider
+/// ones apart into single numbers.
+template <std::int64_t kWidth>
+struct Loops {
+  /// to[i] = result(i) for every i of a row: result(width, i) gives those from i on. The row is covered by
+  /// whole vectors and one that ends with it and may overlap them; that one is computed before anything is
+  /// written, so that the row may be written over what it is computed from.
+  template <class Result, class To>
+  static VITRINE_INLINE void transform(std::int64_t size, Result result, To* to) {
+    if (size < kWidth) {
+      for (std::int64_t i = 0; i < size; ++i) store<1>(result(Width<1>{}, i), to + i);
+      return;
     }
-    lanes = join(join(lanes, b), join(c, d));
+    const Floats<kWidth> last = result(Width<kWidth>{}, size - kWidth);
+    for (std::int64_t i = 0; i + kWidth <= size; i += kWidth)
+      store<kWidth>(result(Width<kWidth>{}, i), to + i);
+    store<kWidth>(last, to + size - kWidth);
   }
-  for (; i + kWidth <= size; i += kWidth) lanes = join(lanes, value(Width<kWidth>{}, i));
-  const auto seen = static_cast<std::int32_t>(kWidth - (size - i));  // of the last vector
-  const Floats<kWidth> last = value(Width<kWidth>{}, size - kWidth);
-  lanes = join(lanes, kLane < seen ? start : last);
-  return join_halves<kWidth>(lanes, join);
-}
 
-constexpr auto kSum = [](auto a, auto b) VITRINE_LAMBDA { return a + b; };
-constexpr auto kMinimum = [](auto a, auto b) VITRINE_LAMBDA { return b < a ? b : a; };
-constexpr auto kMaximum = [](auto a, auto b) VITRINE_LAMBDA { return b > a ? b : a; };
-
-/// The elements as they are.
-template <class From>
-VITRINE_INLINE auto elements(const From* x) {
-  return [x](auto width, std::int64_t i) VITRINE_LAMBDA { return load<width.value>(x + i); };
-}
-
-constexpr float kLeast = -std::numeric_limits<float>::infinity();
-
-/// The powers of e of a row, before they are stored as To.
-template <class To>
-VITRINE_INLINE auto powers(const float* x, std::int64_t size) {
-  const float largest = fold(size, kLeast, elements(x), kMaximum);
-  return [x, largest](auto width, std::int64_t i) VITRINE_LAMBDA {
-    constexpr bool kForBf16 = !std::is_same_v<To, float>;
-    return exponential<width.value, kForBf16>(load<width.value>(x + i) - largest);
-  };
-}
-
-template <class To>
-VITRINE_INLINE float exponentials(const float* x, std::int64_t size, To* p) {
-  transform(size, powers<To>(x, size), p);
-  return fold(size, 0, elements(p), kSum);
-}
-
-template <class To>
-VITRINE_INLINE float weighted_exponentials(const float* x, std::int64_t size, const float* w, To* p) {
-  const auto weighted = [w, power = powers<To>(x, size)](auto width, std::int64_t i)
-                            VITRINE_LAMBDA { return load<width.value>(w + i) * power(width, i); };
-  transform(size, weighted, p);
-  return fold(size, 0, elements(p), kSum);
-}
-
-VITRINE_INLINE RowMatch best_row(const float* x, std::int64_t size, const RowSet& rows) {
-  RowMatch best{kLeast, 0};
-  for (std::int64_t row = 0; row < rows.count; ++row) {
-    const float* const y = rows.first + row * rows.stride;
-    const auto product = [x, y](auto width, std::int64_t i)
-                             VITRINE_LAMBDA { return load<width.value>(x + i) * load<width.value>(y + i); };
-    const float sum = fold(size, 0, product, kSum);
-    if (sum > best.product) best = {sum, row};
+  /// Joins the lanes of a vector, halves of it at a time.
+  template <std::int64_t W, class Join>
+  static VITRINE_INLINE float join_halves(Floats<W> lanes, Join join) {
+    if constexpr (W == 1) {
+      return lanes[0];
+    } else {
+      Floats<W / 2> low;
+      Floats<W / 2> high;
+      std::memcpy(&low, &lanes, sizeof low);
+      std::memcpy(&high, static_cast<const char*>(static_cast<const void*>(&lanes)) + sizeof low,
+                  sizeof high);
+      return join_halves<W / 2>(join(low, high), join);
+    }
   }
-  return best;
-}
 
-template <class To>
-VITRINE_INLINE void scale(const float* x, std::int64_t size, float factor, To* y) {
-  const auto scaled = [x, factor](auto width, std::int64_t i)
-                          VITRINE_LAMBDA { return load<width.value>(x + i) * factor; };
-  transform(size, scaled, y);
-}
-
-/// Of rows with levels of their own; a smaller one's inverse would be infinite, and its numbers become zeros.
-constexpr float kSmallestRange = 0x1p-100F;
-
-template <class From>
-VITRINE_INLINE RowScale quantise(const From* x, std::int64_t size, std::uint8_t* q) {
-  const auto nothing = [x](auto width, std::int64_t i)
-                           VITRINE_LAMBDA { return load<width.value>(x + i) * 0; };
-  const float low = fold(size, 0, elements(x), kMinimum);
-  const float high = fold(size, 0, elements(x), kMaximum);
-  const float range = high - low + fold(size, 0, nothing, kSum);  // NaN where anything is not finite
-  if (!std::isfinite(range)) {                                    // what is no number must not become one
-    std::fill_n(q, size, std::uint8_t{0});
-    return {std::numeric_limits<float>::quiet_NaN(), 0};
+  /// Joins value(i) for every i of a row; `identity` is what joining leaves things as they are with.
+  template <class Value, class Join>
+  static VITRINE_INLINE float fold(std::int64_t size, float identity, Value value, Join join) {
+    float result = identity;
+    if (size < kWidth) {
+      for (std::int64_t i = 0; i < size; ++i) result = join(result, value(Width<1>{}, i)[0]);
+      return result;
+    }
+    Ints<kWidth> lane;
+    for (int l = 0; l < kWidth; ++l) lane[l] = l;
+    const Floats<kWidth> start = Floats<kWidth>{} + identity;
+    Floats<kWidth> lanes = start;
+    std::int64_t i = 0;
+    if (size >= 4 * kWidth) {  // four at a time: one joining need not wait for the one before it
+      Floats<kWidth> b = start;
+      Floats<kWidth> c = start;
+      Floats<kWidth> d = start;
+      for (; i + 4 * kWidth <= size; i += 4 * kWidth) {
+        lanes = join(lanes, value(Width<kWidth>{}, i));
+        b = join(b, value(Width<kWidth>{}, i + kWidth));
+        c = join(c, value(Width<kWidth>{}, i + 2 * kWidth));
+        d = join(d, value(Width<kWidth>{}, i + 3 * kWidth));
+      }
+      lanes = join(join(lanes, b), join(c, d));
+    }
+    for (; i + kWidth <= size; i += kWidth) lanes = join(lanes, value(Width<kWidth>{}, i));
+    const auto seen = static_cast<std::int32_t>(kWidth - (size - i));  // of the last vector
+    const Floats<kWidth> last = value(Width<kWidth>{}, size - kWidth);
+    lanes = join(lanes, lane < seen ? start : last);
+    return join_halves<kWidth>(lanes, join);
   }
-  const float scale = range > kSmallestRange ? range / 255 : 1;
-  const float inverse = 1 / scale;
-  const float zero = nearest(-low * inverse);
-  const auto level = [x, inverse, zero](auto width, std::int64_t i) VITRINE_LAMBDA {
-    return at_most(at_least(nearest(load<width.value>(x + i) * inverse) + zero, 0.0F), 255.0F);
-  };
-  transform(size, level, q);
-  return {scale, static_cast<std::int32_t>(zero)};
-}
 
-/// Two passes: the variance of what is left without the mean, as oneDNN and PyTorch compute it.
-VITRINE_INLINE void layer_norm(const float* x, std::int64_t size, const float* gamma, const float* beta,
-                               float epsilon, float* y) {
-  const auto count = static_cast<float>(size);
-  const float mean = fold(size, 0, elements(x), kSum) / count;
-  const auto square = [x, mean](auto width, std::int64_t i) VITRINE_LAMBDA {
-    const auto rest = load<width.value>(x + i) - mean;
-    return rest * rest;
-  };
-  const float deviation = std::sqrt(fold(size, 0, square, kSum) / count + epsilon);
-  const float factor = 1 / deviation;
-  const auto normed = [=](auto width, std::int64_t i) VITRINE_LAMBDA {
-    constexpr std::int64_t W = width.value;
-    return load<W>(gamma + i) * ((load<W>(x + i) - mean) * factor) + load<W>(beta + i);
-  };
-  transform(size, normed, y);
-}
+  static constexpr auto kSum = [](auto a, auto b) VITRINE_LAMBDA { return a + b; };
+  static constexpr auto kMinimum = [](auto a, auto b) VITRINE_LAMBDA { return b < a ? b : a; };
+  static constexpr auto kMaximum = [](auto a, auto b) VITRINE_LAMBDA { return b > a ? b : a; };
 
-template <RowActivation activation>
-VITRINE_INLINE auto outputs(const QuantisedSums& row) {
-  return [sums = row.sums, zero_sums = row.zero_sums, bias = row.bias, scale = row.input.scale,
-          zero = static_cast<float>(row.input.zero)](auto width, std::int64_t i) VITRINE_LAMBDA {
-    constexpr std::int64_t W = width.value;
-    return activate<activation, W>((load<W>(sums + i) - zero * load<W>(zero_sums + i)) * scale +
-                                   load<W>(bias + i));
-  };
-}
-
-template <class To>
-VITRINE_INLINE void dequantise(const QuantisedSums& row, RowActivation activation, To* y) {
-  switch (activation) {
-    case RowActivation::none:
-      return transform(row.size, outputs<RowActivation::none>(row), y);
-    case RowActivation::gelu:
-      return transform(row.size, outputs<RowActivation::gelu>(row), y);
-    case RowActivation::gelu_tanh:
-      return transform(row.size, outputs<RowActivation::gelu_tanh>(row), y);
-    case RowActivation::quick_gelu:
-      return transform(row.size, outputs<RowActivation::quick_gelu>(row), y);
-    case RowActivation::relu:
-      return transform(row.size, outputs<RowActivation::relu>(row), y);
-    case RowActivation::silu:
-      return transform(row.size, outputs<RowActivation::silu>(row), y);
+  /// The elements as they are.
+  template <class From>
+  static VITRINE_INLINE auto elements(const From* x) {
+    return [x](auto width, std::int64_t i) VITRINE_LAMBDA { return load<width.value>(x + i); };
   }
-}
 
-VITRINE_INLINE void dequantise_add(const QuantisedSums& row, float* y) {
-  const auto output = outputs<RowActivation::none>(row);
-  const auto sum = [y, output](auto width, std::int64_t i)
-                       VITRINE_LAMBDA { return load<width.value>(y + i) + output(width, i); };
-  transform(row.size, sum, y);
-}
+  static constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
+  /// The powers of e of a row, before they are stored as To.
+  template <class To>
+  static VITRINE_INLINE auto powers(const float* x, std::int64_t size) {
+    const float largest = fold(size, kLeast, elements(x), kMaximum);
+    return [x, largest](auto width, std::int64_t i) VITRINE_LAMBDA {
+      constexpr bool kForBf16 = !std::is_same_v<To, float>;
+      return exponential<width.value, kForBf16>(load<width.value>(x + i) - largest);
+    };
+  }
+
+  template <class To>
+  static VITRINE_INLINE float exponentials(const float* x, std::int64_t size, To* p) {
+    transform(size, powers<To>(x, size), p);
+    return fold(size, 0, elements(p), kSum);
+  }
+
+  template <class To>
+  static VITRINE_INLINE float weighted_exponentials(const float* x, std::int64_t size, const float* w,
+                                                    To* p) {
+    const auto weighted = [w, power = powers<To>(x, size)](auto width, std::int64_t i)
+                              VITRINE_LAMBDA { return load<width.value>(w + i) * power(width, i); };
+    transform(size, weighted, p);
+    return fold(size, 0, elements(p), kSum);
+  }
+
+  static VITRINE_INLINE RowMatch best_row(const float* x, std::int64_t size, const RowSet& rows) {
+    RowMatch best{kLeast, 0};
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      const float* const y = rows.first + row * rows.stride;
+      const auto product = [x, y](auto width, std::int64_t i)
+                               VITRINE_LAMBDA { return load<width.value>(x + i) * load<width.value>(y + i); };
+      const float sum = fold(size, 0, product, kSum);
+      if (sum > best.product) best = {sum, row};
+    }
+    return best;
+  }
+
+  template <class To>
+  static VITRINE_INLINE void scale(const float* x, std::int64_t size, float factor, To* y) {
+    const auto scaled = [x, factor](auto width, std::int64_t i)
+                            VITRINE_LAMBDA { return load<width.value>(x + i) * factor; };
+    transform(size, scaled, y);
+  }
+
+  /// Of rows with levels of their own; a smaller one's inverse would be infinite, and its numbers become
+  /// zeros.
+  static constexpr float kSmallestRange = 0x1p-100F;
+
+  template <class From>
+  static VITRINE_INLINE RowScale quantise(const From* x, std::int64_t size, std::uint8_t* q) {
+    const auto nothing = [x](auto width, std::int64_t i)
+                             VITRINE_LAMBDA { return load<width.value>(x + i) * 0; };
+    const float low = fold(size, 0, elements(x), kMinimum);
+    const float high = fold(size, 0, elements(x), kMaximum);
+    const float range = high - low + fold(size, 0, nothing, kSum);  // NaN where anything is not finite
+    if (!std::isfinite(range)) {                                    // what is no number must not become one
+      std::fill_n(q, size, std::uint8_t{0});
+      return {std::numeric_limits<float>::quiet_NaN(), 0};
+    }
+    const float scale = range > kSmallestRange ? range / 255 : 1;
+    const float inverse = 1 / scale;
+    const float zero = nearest(-low * inverse);
+    const auto level = [x, inverse, zero](auto width, std::int64_t i) VITRINE_LAMBDA {
+      return at_most(at_least(nearest(load<width.value>(x + i) * inverse) + zero, 0.0F), 255.0F);
+    };
+    transform(size, level, q);
+    return {scale, static_cast<std::int32_t>(zero)};
+  }
+
+  /// Two passes: the variance of what is left without the mean, as oneDNN and PyTorch compute it.
+  static VITRINE_INLINE void layer_norm(const float* x, std::int64_t size, const float* gamma,
+                                        const float* beta, float epsilon, float* y) {
+    const auto count = static_cast<float>(size);
+    const float mean = fold(size, 0, elements(x), kSum) / count;
+    const auto square = [x, mean](auto width, std::int64_t i) VITRINE_LAMBDA {
+      const auto rest = load<width.value>(x + i) - mean;
+      return rest * rest;
+    };
+    const float deviation = std::sqrt(fold(size, 0, square, kSum) / count + epsilon);
+    const float factor = 1 / deviation;
+    const auto normed = [=](auto width, std::int64_t i) VITRINE_LAMBDA {
+      constexpr std::int64_t W = width.value;
+      return load<W>(gamma + i) * ((load<W>(x + i) - mean) * factor) + load<W>(beta + i);
+    };
+    transform(size, normed, y);
+  }
+
+  template <RowActivation activation>
+  static VITRINE_INLINE auto outputs(const QuantisedSums& row) {
+    return [sums = row.sums, zero_sums = row.zero_sums, bias = row.bias, scale = row.input.scale,
+            zero = static_cast<float>(row.input.zero)](auto width, std::int64_t i) VITRINE_LAMBDA {
+      constexpr std::int64_t W = width.value;
+      return activate<activation, W>((load<W>(sums + i) - zero * load<W>(zero_sums + i)) * scale +
+                                     load<W>(bias + i));
+    };
+  }
+
+  template <class To>
+  static VITRINE_INLINE void dequantise(const QuantisedSums& row, RowActivation activation, To* y) {
+    switch (activation) {
+      case RowActivation::none:
+        return transform(row.size, outputs<RowActivation::none>(row), y);
+      case RowActivation::gelu:
+        return transform(row.size, outputs<RowActivation::gelu>(row), y);
+      case RowActivation::gelu_tanh:
+        return transform(row.size, outputs<RowActivation::gelu_tanh>(row), y);
+      case RowActivation::quick_gelu:
+        return transform(row.size, outputs<RowActivation::quick_gelu>(row), y);
+      case RowActivation::relu:
+        return transform(row.size, outputs<RowActivation::relu>(row), y);
+      case RowActivation::silu:
+        return transform(row.size, outputs<RowActivation::silu>(row), y);
+    }
+  }
+
+  static VITRINE_INLINE void dequantise_add(const QuantisedSums& row, float* y) {
+    const auto output = outputs<RowActivation::none>(row);
+    const auto sum = [y, output](auto width, std::int64_t i)
+                         VITRINE_LAMBDA { return load<width.value>(y + i) + output(width, i); };
+    transform(row.size, sum, y);
+  }
+};
 
 /// All kernels under one attribute, which may be empty, with a type that bf16 is written as.
-#define VITRINE_ROW_KERNELS(NAME, BF16, TARGET)                                                         \
-  struct NAME {                                                                                         \
+#define VITRINE_ROW_KERNELS(NAME, WIDTH, BF16, TARGET)                                                  \
+  struct NAME : Loops<WIDTH> {                                                                          \
     TARGET static float exponentials_f32(const float* x, std::int64_t size, float* p) {                 \
       return exponentials(x, size, p);                                                                  \
     }                                                                                                   \
@@ -417,13 +427,13 @@ VITRINE_INLINE void dequantise_add(const QuantisedSums& row, float* y) {
         dequantise_f32,   dequantise_bf16,   add};                                                      \
   }
 
-VITRINE_ROW_KERNELS(Portable, bf16_t, );
+VITRINE_ROW_KERNELS(Portable, 4, bf16_t, );
 #ifdef VITRINE_DISPATCH
-VITRINE_ROW_KERNELS(Avx2, bf16_t, __attribute__((target("avx2,fma"))));
+VITRINE_ROW_KERNELS(Avx2, 8, bf16_t, __attribute__((target("avx2,fma"))));
 #define VITRINE_AVX512 \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")))
-VITRINE_ROW_KERNELS(Avx512, bf16_t, VITRINE_AVX512);
-VITRINE_ROW_KERNELS(Avx512Bf16, HardwareBf16, VITRINE_AVX512);
+VITRINE_ROW_KERNELS(Avx512, kWidest, bf16_t, VITRINE_AVX512);
+VITRINE_ROW_KERNELS(Avx512Bf16, kWidest, HardwareBf16, VITRINE_AVX512);
 #endif
 
 #ifdef VITRINE_DISPATCH
