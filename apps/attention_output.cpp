@@ -2,18 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <system_error>
 
 #include "apps/load_model.hpp"
+#include "apps/output_folder.hpp"
 #include "io/folder_listing.hpp"
 
 namespace vit::apps {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kMostNameBytes = 160;  // of the 255 that file systems allow; the suffix follows
 
 [[noreturn]] void misuse(const std::string& what) {
   throw Error(ErrorCode::invalid_argument, what);
@@ -39,26 +37,6 @@ void check_single(const std::string& path, const std::vector<std::string>& input
     misuse(fmt::format("-o {}: what is written is a {} file", path, ending.native()));
 }
 
-/// Whether pictures that appear in `folder` are found when the inputs are read.
-std::optional<std::string> reader_of(fs::path folder, const InputArguments& inputs) {
-  std::error_code ignored;
-  for (;;) {
-    for (const std::string& input : inputs.names) {
-      if (fs::is_directory(input, ignored) && fs::equivalent(input, folder, ignored)) return input;
-    }
-    if (!inputs.recursive || folder == folder.parent_path()) return std::nullopt;
-    folder = folder.parent_path();
-  }
-}
-
-/// File names hold anything; a cut must not leave half a UTF-8 character.
-std::string shortened(std::string name) {
-  if (name.size() <= kMostNameBytes) return name;
-  std::size_t end = kMostNameBytes;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;
-  return name.substr(0, end);
-}
-
 }  // namespace
 
 AttentionOutput::AttentionOutput(const OutputArguments& arguments, const InputArguments& inputs,
@@ -68,23 +46,7 @@ AttentionOutput::AttentionOutput(const OutputArguments& arguments, const InputAr
   if (is_file_) {
     check_single(arguments.path, inputs.names, files);
   } else {
-    make_folder(inputs);
-  }
-}
-
-void AttentionOutput::make_folder(const InputArguments& inputs) const {
-  std::error_code error;
-  const auto reader = reader_of(fs::weakly_canonical(path_, error), inputs);
-  if (reader) {
-    misuse(fmt::format("-o {}: its pictures are read as inputs, by way of {}; name another folder",
-                       path_.native(), *reader));
-  }
-  fs::create_directories(path_, error);
-  std::error_code ignored;
-  if (!fs::is_directory(path_, ignored)) {
-    throw Error(ErrorCode::output_unwritable,
-                fmt::format("{}: the folder cannot be made: {}", path_.native(),
-                            error ? error.message() : "there is a file of this name"));
+    make_output_folder("-o", path_, inputs);
   }
 }
 
@@ -106,22 +68,6 @@ void AttentionOutput::check_free(const std::vector<fs::path>& paths, const std::
                   fmt::format("{}: {} exists already; --force replaces it", input, path.native()));
     }
   }
-}
-
-std::string OutputNames::name_for(const io::Input& input) {
-  std::string stem = shortened(std::filesystem::path(input.name).stem().native());
-  if (stem.empty()) stem = "picture";
-  if (input.frame) stem += fmt::format(".frame{}", input.frame->number);
-  int& next = next_[stem];
-  if (next == 0) {
-    next = 2;
-    return stem;
-  }
-  std::string name;
-  do {
-    name = fmt::format("{}-{}", stem, next++);
-  } while (!next_.try_emplace(name, 2).second);
-  return name;
 }
 
 }  // namespace vit::apps

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "apps/attention_files.hpp"
@@ -37,22 +36,10 @@ class AttentionOutput {
   void check_free(const std::vector<std::filesystem::path>& paths, const std::string& input) const;
 
  private:
-  void make_folder(const InputArguments& inputs) const;
-
   std::filesystem::path path_;
   bool force_;
   bool is_file_;
   std::vector<std::filesystem::path> protected_;
-};
-
-/// Names for files, one for each input: that of the picture without folder and extension, of a frame with its
-/// number ("clip.frame12"), with -2, -3, … where an earlier input had it.
-class OutputNames {
- public:
-  std::string name_for(const io::Input& input);
-
- private:
-  std::unordered_map<std::string, int> next_;  // by name: the number of the next one
 };
 
 }  // namespace vit::apps

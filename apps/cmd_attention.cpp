@@ -13,13 +13,14 @@
 #include "apps/attention_output.hpp"
 #include "apps/load_model.hpp"
 #include "apps/output.hpp"
+#include "apps/output_folder.hpp"
 #include "apps/rows.hpp"
 #include "io/attention_session.hpp"
 #include "io/classifier.hpp"
 #include "io/inputs.hpp"
 #include "io/npy_writer.hpp"
+#include "io/picture_writer.hpp"
 #include "io/pipeline.hpp"
-#include "io/png_writer.hpp"
 
 namespace vit::apps {
 namespace {
@@ -49,7 +50,7 @@ class Jobs {
   std::optional<Job> next() {
     std::optional<io::Input> input = inputs_.next();
     if (!input) return std::nullopt;
-    const std::string name = input->error ? "" : names_.name_for(*input);
+    const std::string name = input->error ? "" : names_.name_for(input->name, input->frame);
     return Job{std::move(*input), name};
   }
   std::size_t look_ahead(std::size_t most) { return inputs_.look_ahead(most); }

@@ -50,12 +50,15 @@ bool is_complete(const ClassifyOptions& options) {
 }
 
 /// What an interrupted run left, if it is to be gone on with.
-EarlierRows find_earlier_rows(const ClassifyOptions& options, io::InputSource& inputs) {
+EarlierRows find_earlier_rows(const ClassifyOptions& options, io::InputSource& inputs,
+                              PictureFolders& folders) {
   if (!is_resumable(options)) return {};
   const std::filesystem::path file = AtomicFile::unfinished_path(options.output);
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return {};
-  if (options.resume) return skip_earlier_rows(file, inputs);
+  if (options.resume) {
+    return skip_earlier_rows(file, inputs, [&](const io::Input& input) { folders.skip(input); });
+  }
   throw Error(
       ErrorCode::invalid_argument,
       fmt::format("{}: left by a run that was interrupted, or that is still going on; --resume goes on from "
@@ -76,12 +79,13 @@ Row to_row(const io::Answer& answer, const io::Labels& labels, std::optional<flo
 class RowWriter {
  public:
   RowWriter(const ClassifyOptions& options, const std::string& format, const io::Labels& labels,
-            io::InputSource& inputs)
+            io::InputSource& inputs, PictureFolders& folders)
       : options_(options),
         labels_(labels),
+        folders_(folders),
         answers_a_list_(std::find(options.inputs.names.begin(), options.inputs.names.end(), "-") !=
                         options.inputs.names.end()),
-        earlier_(find_earlier_rows(options, inputs)),
+        earlier_(find_earlier_rows(options, inputs, folders)),
         output_(options.output,
                 is_resumable(options) ? std::optional(KeptUnfinished{earlier_.bytes}) : std::nullopt),
         format_(make_row_format(format, !writes_file(options) && wants_colour(stdout))),
@@ -107,6 +111,7 @@ class RowWriter {
       progress_.clear();
       print_error(answer.error->what());
     }
+    folders_.put(row, answer.attachments);
     output_.write(format_->row(row));
     if (answers_a_list_) output_.flush();
     progress_.advance(answer.error.has_value());
@@ -117,6 +122,7 @@ class RowWriter {
     progress_.clear();
     const int signal = StopSignal::received();
     if (signal == 0 || !is_resumable(options_)) {
+      folders_.finish();
       output_.write(format_->end());
       output_.finish();
     }
@@ -143,6 +149,7 @@ class RowWriter {
 
   const ClassifyOptions& options_;
   const io::Labels& labels_;
+  PictureFolders& folders_;
   bool answers_a_list_;
   EarlierRows earlier_;
   Output output_;
@@ -192,6 +199,7 @@ void add_classify(CLI::App& app, int& result) {
   command.add_option("--batch", options->batch, "most pictures that go through the network together")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  add_picture_folder_options(command, options->folders);
   add_precision_option(command, options->common);
   add_merge_option(command, options->common);
   add_thread_option(command, options->common);
@@ -227,12 +235,23 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
   io::InputOptions input = input_options(options.inputs, &list);
   input.shard = options.shard;
   io::InputSource inputs(options.inputs.names, input);
-  RowWriter rows(options, format, classifier->info().labels, inputs);
+  const io::Labels& labels = classifier->info().labels;
+  PictureFolders folders(
+      options.folders, options.inputs, labels,
+      options.resume ? PictureFolders::Existing::continued : PictureFolders::Existing::refused);
+  RowWriter rows(options, format, labels, inputs, folders);
+  io::Attach attach;
+  if (options.folders.any()) {
+    attach = [&](const io::ClassifiedPicture& picture, const io::Answer& answer) {
+      return folders.make(picture, to_row(answer, labels, options.threshold));
+    };
+  }
   const io::BulkTimes times = io::classify_pictures(classifier, inputs,
                                                     {.cores = options.common.threads,
                                                      .batch = static_cast<std::size_t>(options.batch),
                                                      .top_k = options.top_k,
                                                      .merge = options.common.merge,
+                                                     .attach = attach,
                                                      .stop = [] { return StopSignal::received() != 0; }},
                                                     [&](const io::Answer& answer) { rows.write(answer); });
   const int result = rows.finish();

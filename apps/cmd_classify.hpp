@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/common.hpp"
+#include "apps/picture_folders.hpp"
 
 namespace vit::apps {
 
@@ -19,6 +20,7 @@ struct ClassifyOptions {
   std::optional<float> threshold;
   std::int64_t batch = 2;
   io::Shard shard;
+  PictureFolderOptions folders;
   bool resume = false;
   bool progress = true;
 };

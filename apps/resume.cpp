@@ -60,7 +60,8 @@ void require_input(const Row& row, const std::optional<io::Input>& input, std::i
 
 }  // namespace
 
-EarlierRows skip_earlier_rows(const std::filesystem::path& file, io::InputSource& inputs) {
+EarlierRows skip_earlier_rows(const std::filesystem::path& file, io::InputSource& inputs,
+                              const std::function<void(const io::Input&)>& skipped) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw Error(ErrorCode::output_unwritable, file.string() + ": cannot be read");
   EarlierRows earlier;
@@ -68,7 +69,9 @@ EarlierRows skip_earlier_rows(const std::filesystem::path& file, io::InputSource
   std::uint64_t last_bytes = 0;
   while (std::getline(stream, line) && !stream.eof()) {  // at the end of the file: a line without its end
     if (earlier.last) {
-      require_input(*earlier.last, inputs.next(), ++earlier.rows, file);
+      const std::optional<io::Input> input = inputs.next();
+      require_input(*earlier.last, input, ++earlier.rows, file);
+      skipped(*input);
       if (earlier.last->error) ++earlier.failures;
       earlier.bytes += last_bytes;
     }

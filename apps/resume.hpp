@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "apps/rows.hpp"
@@ -20,9 +21,10 @@ struct EarlierRows {
 };
 
 /// Reads JSON lines that an earlier run wrote to `file` and takes their inputs out of `inputs`, all but that
-/// of the last row. A line that was cut off is left out. Throws Error(invalid_argument) if a row is not of
-/// the input in its place, or is no row.
-EarlierRows skip_earlier_rows(const std::filesystem::path& file, io::InputSource& inputs);
+/// of the last row; each goes to `skipped`. A line that was cut off is left out. Throws
+/// Error(invalid_argument) if a row is not of the input in its place, or is no row.
+EarlierRows skip_earlier_rows(const std::filesystem::path& file, io::InputSource& inputs,
+                              const std::function<void(const io::Input&)>& skipped = [](const io::Input&) {});
 
 /// Throws Error(invalid_argument), naming `file`, unless the two are about the same input and say the same,
 /// up to the last digits of the scores.

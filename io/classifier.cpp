@@ -36,19 +36,20 @@ Image load_picture(Input input, const PreprocessConfig& recipe) {
   return decode_image(input.bytes, input.name, {.exif = recipe.exif, .transparency = recipe.transparency});
 }
 
-Tensor load_pixel_values(Input input, const PreprocessConfig& recipe, StageTimes* times) {
+Tensor load_pixel_values(Input input, const PreprocessConfig& recipe, StageTimes* times, Image* decoded) {
   const std::string name = input.name;
   StageTimes ignored;
   StageTimes& to = times == nullptr ? ignored : *times;
   try {
     Timer decoding(to.decode);
-    const Image image = load_picture(std::move(input), recipe);
+    Image image = load_picture(std::move(input), recipe);
     decoding.stop();
     const Timer preprocessing(to.preprocess);
-    return preprocess(image, recipe);
+    Tensor pixel_values = preprocess(image, recipe);
+    if (decoded != nullptr) *decoded = std::move(image);
+    return pixel_values;
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::image_too_large,
-                fmt::format("{}: not enough memory for this picture", name));
+    throw Error(ErrorCode::image_too_large, fmt::format("{}: not enough memory for this picture", name));
   }
 }
 
@@ -70,11 +71,14 @@ ClassifierSession::ClassifierSession(std::shared_ptr<const Classifier> classifie
 std::vector<Answer> ClassifierSession::classify(std::vector<Input> inputs, std::int64_t k, int threads) {
   std::vector<Answer> answers(inputs.size());
   std::vector<Tensor> pictures(inputs.size());
+  std::vector<ClassifiedPicture> kept(options_.attach ? inputs.size() : 0);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     answers[i].input = inputs[i].name;
     answers[i].frame = inputs[i].frame;
     try {
-      pictures[i] = load_pixel_values(std::move(inputs[i]), classifier_->recipe(), &times_);
+      if (options_.attach) kept[i].bytes = inputs[i].bytes;
+      pictures[i] = load_pixel_values(std::move(inputs[i]), classifier_->recipe(), &times_,
+                                      options_.attach ? &kept[i].image : nullptr);
     } catch (const Error& e) {
       answers[i].error = e;
     }
@@ -93,7 +97,23 @@ std::vector<Answer> ClassifierSession::classify(std::vector<Input> inputs, std::
     batch_answers.push_back(&answers[i]);
   }
   run();
+  attach(std::move(kept), answers);
   return answers;
+}
+
+void ClassifierSession::attach(std::vector<ClassifiedPicture> pictures, std::vector<Answer>& answers) const {
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    Answer& answer = answers[i];
+    if (answer.error) continue;
+    try {
+      answer.attachments = options_.attach(std::move(pictures[i]), answer);
+    } catch (const Error& e) {
+      answer.error = e;
+    } catch (const std::bad_alloc&) {
+      answer.error = Error(ErrorCode::image_too_large, answer.input + ": not enough memory for this picture");
+    }
+    if (answer.error) answer.predictions.clear();
+  }
 }
 
 void ClassifierSession::run_batch(std::span<const Tensor*> pictures, std::span<Answer*> answers,

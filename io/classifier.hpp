@@ -1,8 +1,10 @@
 // The facade: pictures in, predictions out, by one checkpoint.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,13 +33,15 @@ struct StageTimes {
   StageTimes& operator+=(const StageTimes& other);
 };
 
-/// Reads, if it is not there yet, and decodes one picture, turned as the recipe wants it; of a frame, the frame.
-/// Throws Error: the input's own, or one with an image_… code; std::bad_alloc.
+/// Reads, if it is not there yet, and decodes one picture, turned as the recipe wants it; of a frame, the
+/// frame. Throws Error: the input's own, or one with an image_… code; std::bad_alloc.
 Image load_picture(Input input, const PreprocessConfig& recipe);
 
-/// Reads, decodes and preprocesses one picture: [C, H, W]. Adds to `times`, if not null. Throws Error:
-/// the input's own, or one with an image_… code; anything that the picture's data can cause is such an error.
-Tensor load_pixel_values(Input input, const PreprocessConfig& recipe, StageTimes* times = nullptr);
+/// Reads, decodes and preprocesses one picture: [C, H, W]. Adds to `times`, and leaves the decoded picture in
+/// `decoded`, if these are not null. Throws Error: the input's own, or one with an image_… code; anything
+/// that the picture's data can cause is such an error.
+Tensor load_pixel_values(Input input, const PreprocessConfig& recipe, StageTimes* times = nullptr,
+                         Image* decoded = nullptr);
 
 /// A checkpoint with a head, packed, and the recipe and labels to use it on pictures. Immutable: threads
 /// share it.
@@ -59,17 +63,33 @@ class Classifier {
   std::shared_ptr<const Model> model_;
 };
 
+/// Files in memory that were made of a picture.
+using Attachments = std::vector<std::vector<std::byte>>;
+
 /// What became of one input.
 struct Answer {
   std::string input;
-  std::optional<FramePosition> frame;   ///< of a video or an animation
-  std::vector<Prediction> predictions;  ///< best first
-  std::optional<Error> error;           ///< then there are no predictions
+  std::optional<FramePosition> frame;      ///< of a video or an animation
+  std::vector<Prediction> predictions;     ///< best first
+  std::optional<Error> error;              ///< then there are no predictions
+  Attachments attachments = {};            ///< what ClassifierSessionOptions::attach made
 };
+
+/// A picture that was classified, for what is to be made of it.
+struct ClassifiedPicture {
+  Image image;                   ///< decoded
+  std::vector<std::byte> bytes;  ///< encoded, if Input had them
+};
+
+/// Makes what goes with an answer, on the core that has the picture at hand: it may take its time. Called
+/// by several threads, for answers without an error. Throws Error, which becomes that of the answer;
+/// std::bad_alloc.
+using Attach = std::function<Attachments(ClassifiedPicture, const Answer&)>;
 
 struct ClassifierSessionOptions {
   BusyClock* network = nullptr;  ///< runs while a picture is in the network; outlives the ClassifierSession
   std::int64_t merge = 0;        ///< as in SessionOptions
+  Attach attach = nullptr;       ///< if there is one
 };
 
 /// One thread's way to use a Classifier. Keeps a Session for each of the last few batch and image sizes and
@@ -95,6 +115,7 @@ class ClassifierSession {
   };
 
   Session& session_for(std::int64_t batch, Size2 image, int threads);
+  void attach(std::vector<ClassifiedPicture> pictures, std::vector<Answer>& answers) const;
   void run_batch(std::span<const Tensor*> pictures, std::span<Answer*> answers, std::int64_t k, int threads);
   ConstTensorView forward(std::span<const Tensor*> pictures, int threads);
 

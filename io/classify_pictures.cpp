@@ -22,8 +22,8 @@ BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier,
   Pipeline<Input, Answer> pipeline(
       std::move(source),
       [&] {
-        auto session = std::make_shared<ClassifierSession>(classifier,
-                                                           ClassifierSessionOptions{&network, options.merge});
+        auto session = std::make_shared<ClassifierSession>(
+            classifier, ClassifierSessionOptions{&network, options.merge, options.attach});
         return [&, session](std::vector<Input> group, int cores) {
           std::vector<Answer> answers = session->classify(std::move(group), options.top_k, cores);
           const std::lock_guard lock(mutex);

@@ -16,7 +16,8 @@ struct BulkOptions {
   int cores = 0;          ///< that may work at the same time; 0: all that this process may use
   std::size_t batch = 2;  ///< most pictures that go through the network together
   std::int64_t top_k = 5;
-  std::int64_t merge = 0;  ///< as in SessionOptions
+  std::int64_t merge = 0;   ///< as in SessionOptions
+  Attach attach = nullptr;  ///< as in ClassifierSessionOptions
   /// Asked before each group of pictures, by any thread: whether no more are to be begun.
   std::function<bool()> stop = [] { return false; };
 };

@@ -18,6 +18,9 @@
 namespace vit {
 namespace {
 
+constexpr std::string_view kTemporaryPrefix = ".vitrine-";
+constexpr std::string_view kTemporarySuffix = ".tmp";
+
 std::string reason(int error) {
   return std::generic_category().message(error);
 }
@@ -182,7 +185,7 @@ AtomicFile::AtomicFile(std::filesystem::path target, std::optional<KeptUnfinishe
   const std::filesystem::path folder =
       special_ ? std::filesystem::temp_directory_path(no_folder) : final_.parent_path();
   // Not derived from the target's name, which may be as long as names can be.
-  temporary_ = folder / fmt::format(".vitrine-{}-{}.tmp", ::getpid(), counter++);
+  temporary_ = folder / fmt::format("{}{}-{}{}", kTemporaryPrefix, ::getpid(), counter++, kTemporarySuffix);
   descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0) {
     const int error = errno;
@@ -207,6 +210,11 @@ void AtomicFile::open_kept(const KeptUnfinished& kept) {
 
 std::filesystem::path AtomicFile::unfinished_path(const std::filesystem::path& target) {
   return follow_links(target).native() + ".partial";
+}
+
+bool AtomicFile::is_temporary(const std::filesystem::path& file) {
+  const std::string name = file.filename();
+  return name.starts_with(kTemporaryPrefix) && name.ends_with(kTemporarySuffix);
 }
 
 AtomicFile::~AtomicFile() {

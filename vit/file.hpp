@@ -89,6 +89,8 @@ class AtomicFile {
 
   /// Where a kept unfinished file lies.
   static std::filesystem::path unfinished_path(const std::filesystem::path& target);
+  /// Whether a file has the name of one that is being written, or was when its program was killed.
+  static bool is_temporary(const std::filesystem::path& file);
 
  private:
   [[noreturn]] void fail(int error) const;

@@ -31,7 +31,10 @@ TEST(Resume, TakesTheInputsOfEarlierRowsButTheLast) {
   const std::string first = text_of({row_of("a"), failed_row("b\xff")});
   const auto file = folder.write("rows", first + text_of({row_of("c")}) + "{\"input\":\"d");
   io::InputSource inputs({"a", "b\xff", "c", "d"}, {});
-  const EarlierRows earlier = skip_earlier_rows(file, inputs);
+  std::vector<std::string> skipped;
+  const EarlierRows earlier =
+      skip_earlier_rows(file, inputs, [&](const io::Input& input) { skipped.push_back(input.name); });
+  EXPECT_EQ(skipped, (std::vector<std::string>{"a", "b\xff"}));
   EXPECT_EQ(earlier.bytes, first.size());
   EXPECT_EQ(earlier.rows, 2);
   EXPECT_EQ(earlier.failures, 1);

@@ -8,6 +8,7 @@
 #include "tests/support/editable_model.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temp_folder.hpp"
+#include "vit/file.hpp"
 
 namespace vit::io {
 namespace {
@@ -65,6 +66,25 @@ TEST(Classifier, MergesTokensWhereAsked) {
   };
   EXPECT_NE(score(0), score(3));
   EXPECT_ERROR(ClassifierSession(classifier, {.merge = -1}), ErrorCode::invalid_argument, "-1 tokens");
+}
+
+TEST(Classifier, AttachesWhatIsMadeOfAPicture) {
+  const auto make = [](const ClassifiedPicture& picture, const Answer& answer) {
+    EXPECT_EQ(picture.image.height, 28);
+    EXPECT_EQ(answer.predictions.size(), 2U);
+    if (answer.input == kTrouser) throw Error(ErrorCode::image_too_large, "no room");
+    return Attachments{picture.bytes};
+  };
+  ClassifierSession session(std::make_shared<Classifier>(kShipped), {.attach = make});
+  Input in_memory{"boot"};
+  in_memory.bytes = read_file(kBoot, 1 << 20, FileErrors::image());
+  const std::vector<Answer> answers =
+      session.classify({in_memory, {kBoot}, {kTrouser}, {"no such file"}}, 2, 1);
+  EXPECT_EQ(answers[0].attachments, Attachments{in_memory.bytes});
+  EXPECT_EQ(answers[1].attachments, Attachments{{}});
+  EXPECT_EQ(answers[2].error->code(), ErrorCode::image_too_large);
+  EXPECT_TRUE(answers[2].predictions.empty());
+  EXPECT_EQ(answers[3].error->code(), ErrorCode::image_not_found);
 }
 
 TEST(Classifier, TellsWhereTheTimeWent) {

@@ -125,6 +125,8 @@ TEST(AtomicFile, AppearsOnCommitOnly) {
     file.write_at(4, std::as_bytes(std::span("e", 1)));
     file.append(std::as_bytes(std::span("cd", 2)));
     EXPECT_FALSE(std::filesystem::exists(folder / "x"));
+    EXPECT_TRUE(AtomicFile::is_temporary(file.temporary()));
+    EXPECT_FALSE(AtomicFile::is_temporary(file.target()));
     file.commit();
   }
   EXPECT_EQ(read_text(folder / "x"), "abcde");
