@@ -89,7 +89,10 @@ void add_input_arguments(CLI::App& command, InputArguments& arguments) {
           "paths on standard input")
       ->required();
   command.add_flag("-r,--recursive", arguments.recursive, "look into sub-folders too");
-  command.add_option("--every", arguments.frames.every, "of videos, only each so many-th frame")
+  command
+      .add_option("--every", arguments.frames.every,
+                  "of videos and animated GIFs and WebPs, each so many-th frame (default: all of a "
+                  "video, the first of an animation)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command.add_option("--start", arguments.frames.start, "of videos, only frames from this second on")
       ->check(is_seconds);

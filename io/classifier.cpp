@@ -11,7 +11,6 @@
 namespace vit::io {
 namespace {
 
-constexpr std::size_t kMaxPictureBytes = std::size_t{1} << 30;
 // Batches shrink towards the end of a run (8, 4, 2, 1) and pictures of a recipe without a fixed size may
 // differ.
 constexpr std::size_t kMaxSessions = 6;
@@ -31,7 +30,10 @@ StageTimes& StageTimes::operator+=(const StageTimes& other) {
 
 Image load_picture(Input input, const PreprocessConfig& recipe) {
   if (input.error) throw std::move(*input.error);
-  if (input.image) return std::move(*input.image);
+  if (input.image) {
+    if (recipe.exif == Exif::apply) turn_upright(*input.image);
+    return std::move(*input.image);
+  }
   if (input.bytes.empty()) input.bytes = read_file(input.name, kMaxPictureBytes, FileErrors::image());
   return decode_image(input.bytes, input.name, {.exif = recipe.exif, .transparency = recipe.transparency});
 }

@@ -1,32 +1,15 @@
 // WebP through libwebp: the first frame on its canvas, without its alpha.
 #include <fmt/format.h>
 #include <webp/decode.h>
-#include <webp/demux.h>
 
 #include <memory>
 
 #include "io/exif.hpp"
 #include "io/image_formats.hpp"
+#include "io/webp_container.hpp"
 
 namespace vit::io::internal {
 namespace {
-
-struct DeleteDemuxer {
-  void operator()(WebPDemuxer* demuxer) const { WebPDemuxDelete(demuxer); }
-};
-using Demuxer = std::unique_ptr<WebPDemuxer, DeleteDemuxer>;
-
-/// Parses the container. Pillow refuses files that are not complete, and so do we.
-Demuxer open(const EncodedImage& encoded) {
-  const WebPData data{encoded.bytes.data(), encoded.bytes.size()};
-  WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
-  Demuxer demuxer(WebPDemuxPartial(&data, &state));
-  if (state == WEBP_DEMUX_PARSING_HEADER || state == WEBP_DEMUX_PARSED_HEADER)
-    fail_truncated(encoded, "WebP");
-  if (!demuxer || state != WEBP_DEMUX_DONE)
-    fail(ErrorCode::image_corrupt, encoded, "the WebP container cannot be parsed");
-  return demuxer;
-}
 
 /// The bytes of the first chunk of that name, or none.
 Bytes read_chunk(const WebPDemuxer* demuxer, const char* four_letters) {
@@ -62,8 +45,25 @@ void decode_frame(const EncodedImage& encoded, const WebPIterator& frame, Image&
 
 }  // namespace
 
+WebpContainer open_webp(const EncodedImage& encoded) {
+  const WebPData data{encoded.bytes.data(), encoded.bytes.size()};
+  WebPDemuxState state = WEBP_DEMUX_PARSE_ERROR;
+  WebpContainer demuxer(WebPDemuxPartial(&data, &state));
+  if (state == WEBP_DEMUX_PARSING_HEADER || state == WEBP_DEMUX_PARSED_HEADER)
+    fail_truncated(encoded, "WebP");
+  if (!demuxer || state != WEBP_DEMUX_DONE)
+    fail(ErrorCode::image_corrupt, encoded, "the WebP container cannot be parsed");
+  return demuxer;
+}
+
+int webp_orientation(const WebPDemuxer* container) {
+  const Bytes xmp = read_chunk(container, "XMP ");
+  return orientation_of(read_chunk(container, "EXIF"),
+                        {reinterpret_cast<const char*>(xmp.data()), xmp.size()});
+}
+
 DecodedImage decode_webp(const EncodedImage& encoded) {
-  const Demuxer demuxer = open(encoded);
+  const WebpContainer demuxer = open_webp(encoded);
   DecodedImage decoded;
   decoded.image = allocate_image(encoded, WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH),
                                  WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT));
@@ -73,9 +73,7 @@ DecodedImage decode_webp(const EncodedImage& encoded) {
     fail(ErrorCode::image_corrupt, encoded, "WebP without a frame");
   decode_frame(encoded, frame, decoded.image);
 
-  const Bytes xmp = read_chunk(demuxer.get(), "XMP ");
-  decoded.image.orientation = orientation_of(read_chunk(demuxer.get(), "EXIF"),
-                                             {reinterpret_cast<const char*>(xmp.data()), xmp.size()});
+  decoded.image.orientation = webp_orientation(demuxer.get());
   return decoded;
 }
 

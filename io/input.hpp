@@ -12,6 +12,9 @@
 
 namespace vit::io {
 
+/// Most bytes of an encoded picture that are read.
+inline constexpr std::size_t kMaxPictureBytes = std::size_t{1} << 30;
+
 /// Where a picture lies in a video or an animation.
 struct FramePosition {
   std::int64_t number = 0;  ///< from 0; those that are left out count too

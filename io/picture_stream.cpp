@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "io/animation_stream.hpp"
 #include "io/tar_stream.hpp"
 #include "io/video_stream.hpp"
 
@@ -21,6 +22,7 @@ std::unique_ptr<PictureStream> open_picture_stream(const std::string& name, cons
   if (!std::filesystem::is_regular_file(status)) return nullptr;
   if (has_tar_extension(name)) return open_tar(name);
   if (has_video_extension(name)) return open_video(name, frames);
+  if (frames.every && has_animation_extension(name)) return open_animation_stream(name, frames);
   return nullptr;
 }
 

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kEndings{".tar",     ".tgz",    ".tar.gz",
                                                    ".tar.bz2", ".tar.xz", ".tar.zst"};
-constexpr std::size_t kMaxMemberBytes = std::size_t{1} << 30;  // as of a file
 constexpr std::size_t kBlock = std::size_t{1} << 16;
 
 struct FreeArchive {
@@ -87,9 +86,9 @@ class TarStream : public PictureStream {
       } else if (count == 0 && input.bytes.empty()) {
         input.error =
             Error(ErrorCode::image_empty, fmt::format("{}: is empty, expected a picture", input.name));
-      } else if (input.bytes.size() > kMaxMemberBytes) {
+      } else if (input.bytes.size() > kMaxPictureBytes) {
         input.error = Error(ErrorCode::image_too_large,
-                            fmt::format("{}: more than {} bytes", input.name, kMaxMemberBytes));
+                            fmt::format("{}: more than {} bytes", input.name, kMaxPictureBytes));
       }
       if (input.error) input.bytes = {};
       if (count <= 0 || input.error) return input;

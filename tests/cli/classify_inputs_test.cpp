@@ -47,6 +47,22 @@ TEST(ClassifyInputs, RowsOfAVideoHaveFrameAndSeconds) {
               HasSubstr(",,,40,1.6\n"));
 }
 
+TEST(ClassifyInputs, EveryGivesTheFramesOfAnAnimation) {
+  const std::string gif = VITRINE_TEST_DATA "/animations/00.gif";
+  const std::vector<json> still = rows_of(vitrine({"classify", gif, "--format", "jsonl"}));
+  ASSERT_EQ(still.size(), 1U);
+  EXPECT_FALSE(still[0].contains("frame"));
+  const std::vector<json> moving =
+      rows_of(vitrine({"classify", gif, kBoot, "--every", "1", "--format", "jsonl"}));
+  ASSERT_GE(moving.size(), 3U);
+  EXPECT_EQ(moving[0].at("frame"), 0);
+  const auto score = [](const json& row) { return row.at("predictions").at(0).at("score").get<double>(); };
+  EXPECT_NEAR(score(moving[0]), score(still[0]), 1e-5);
+  EXPECT_EQ(moving[1].at("frame"), 1);
+  EXPECT_GT(std::abs(score(moving[1]) - score(still[0])), 1e-3);
+  EXPECT_FALSE(moving.back().contains("frame"));
+}
+
 TEST(ClassifyInputs, AVideoIsTheSameInOnePieceOrInShards) {
   const std::vector<json> whole = rows_of(vitrine({"classify", kClip, "--format", "jsonl", "-k", "2"}));
   ASSERT_EQ(whole.size(), 50U);
