@@ -6,9 +6,9 @@
 #include <functional>
 #include <memory>
 
+#include "io/bulk.hpp"
 #include "io/classifier.hpp"
 #include "io/inputs.hpp"
-#include "io/pipeline.hpp"
 
 namespace vit::io {
 
@@ -22,22 +22,10 @@ struct BulkOptions {
   std::function<bool()> stop = [] { return false; };
 };
 
-/// How a run went.
-struct BulkTimes {
-  int cores = 1;
-  PipelineTimes pipeline;
-  StageTimes stages;
-  double network_in_use = 0;  ///< seconds in which at least one picture was in the network
-};
-
-/// Gives an Answer for each input to `sink`, in order, in constant memory; what is decoded at the same time,
-/// how many go through the network together and on how many cores is described in io/pipeline.hpp. Throws
-/// what `sink` throws, which ends the run; Error(invalid_argument) where the network's tokens cannot be
+/// Gives an Answer for each input to `sink`, in order, in constant memory, as run_bulk does. Throws what
+/// `sink` throws, which ends the run; Error(invalid_argument) where the network's tokens cannot be
 /// merged as asked; Error(internal).
 BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier, InputSource& inputs,
                             const BulkOptions& options, const std::function<void(Answer)>& sink);
-
-/// One line for people.
-std::string describe(const BulkTimes& times);
 
 }  // namespace vit::io

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "io/classifier.hpp"
 #include "io/inputs.hpp"
+#include "io/picture_session.hpp"
 #include "tests/io/preprocess_data.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "vit/file.hpp"
