@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <istream>
@@ -11,7 +9,6 @@
 
 #include "apps/load_model.hpp"
 #include "apps/output.hpp"
-#include "apps/progress.hpp"
 #include "apps/resume.hpp"
 #include "apps/rows.hpp"
 #include "apps/stop_signal.hpp"
@@ -23,23 +20,9 @@
 namespace vit::apps {
 namespace {
 
-constexpr std::array<const char*, 4> kFormats{"text", "json", "jsonl", "csv"};
-
-std::string format_of(const ClassifyOptions& options) {
-  if (!options.format.empty()) return options.format;
-  const std::string ending = std::filesystem::path(options.output).extension().native();
-  for (const char* format : kFormats)
-    if (ending == std::string(".") + format) return format;
-  return "text";
-}
-
-bool writes_file(const ClassifyOptions& options) {
-  return !options.output.empty() && options.output != "-";
-}
-
 /// Rows in such a file stay when the run is interrupted, and --resume goes on from them.
 bool is_resumable(const ClassifyOptions& options) {
-  return writes_file(options) && format_of(options) == "jsonl";
+  return names_file(options.output) && row_format_of(options.format, options.output) == "jsonl";
 }
 
 /// Whether --resume finds that an earlier run came to its end.
@@ -83,19 +66,17 @@ class RowWriter {
       : options_(options),
         labels_(labels),
         folders_(folders),
-        answers_a_list_(std::find(options.inputs.names.begin(), options.inputs.names.end(), "-") !=
-                        options.inputs.names.end()),
+        answers_a_list_(reads_list(options.inputs)),
         earlier_(find_earlier_rows(options, inputs, folders)),
         output_(options.output,
                 is_resumable(options) ? std::optional(KeptUnfinished{earlier_.bytes}) : std::nullopt),
-        format_(make_row_format(format, !writes_file(options) && wants_colour(stdout))),
-        progress_(
-            options.progress && !options.common.quiet && !(is_terminal(stdout) && !writes_file(options)),
-            [&] { return inputs.total(); }) {
-    rows_ = earlier_.rows;
-    failures_ = earlier_.failures;
-    if (rows_ > 0)
-      report_notes(options.common, {fmt::format("{}: goes on behind {} rows", options.output, rows_)});
+        format_(make_row_format(format, !names_file(options.output) && wants_colour(stdout))),
+        report_(wants_progress(options.bulk, options.common, options.output), inputs) {
+    report_.continue_behind(earlier_.rows, earlier_.failures);
+    if (earlier_.rows > 0) {
+      report_notes(options.common,
+                   {fmt::format("{}: goes on behind {} rows", options.output, earlier_.rows)});
+    }
     output_.write(format_->begin());
   }
 
@@ -105,43 +86,34 @@ class RowWriter {
       require_same(*earlier_.last, row, AtomicFile::unfinished_path(options_.output));
       earlier_.last.reset();
     }
-    ++rows_;
-    if (answer.error) {
-      ++failures_;
-      progress_.clear();
-      print_error(answer.error->what());
-    }
+    report_.count(answer.error);
     folders_.put(row, answer.attachments);
     output_.write(format_->row(row));
     if (answers_a_list_) output_.flush();
-    progress_.advance(answer.error.has_value());
   }
 
   /// Gives the exit code.
   int finish() {
-    progress_.clear();
-    const int signal = StopSignal::received();
-    if (signal == 0 || !is_resumable(options_)) {
+    report_.finish();
+    const bool stopped = StopSignal::received() != 0;
+    if (!stopped || !is_resumable(options_)) {
       folders_.finish();
       output_.write(format_->end());
       output_.finish();
     }
-    if (signal != 0) {
-      report_stop();
-      return 128 + signal;
-    }
-    return failures_ == 0 ? kOk : kSomeInputsFailed;
+    if (stopped) report_stop();
+    return report_.exit_code();
   }
 
-  std::string summary() const { return fmt::format("{} pictures, {} failed", rows_, failures_); }
+  std::string summary() const { return report_.summary(); }
 
  private:
   void report_stop() const {
-    std::string text = fmt::format("stopped after {} rows", rows_);
+    std::string text = fmt::format("stopped after {} rows", report_.rows());
     if (is_resumable(options_)) {
       text += fmt::format(", which are in {}; the same command with --resume goes on from there",
                           AtomicFile::unfinished_path(options_.output).string());
-    } else if (writes_file(options_)) {
+    } else if (names_file(options_.output)) {
       text += fmt::format(", which are in {}; only -o FILE.jsonl can be resumed", options_.output);
     }
     print_error(text);
@@ -154,23 +126,8 @@ class RowWriter {
   EarlierRows earlier_;
   Output output_;
   std::unique_ptr<RowFormat> format_;
-  Progress progress_;
-  std::int64_t rows_ = 0;
-  std::int64_t failures_ = 0;
+  RunReport report_;
 };
-
-/// "2/8" of --shard.
-io::Shard parse_shard(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  const auto number = parse_number(std::string_view(text).substr(0, slash));
-  const auto count =
-      slash == std::string::npos ? std::nullopt : parse_number(std::string_view(text).substr(slash + 1));
-  if (!number || !count || *number < 1 || *number > *count)
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("--shard {}: expected NUMBER/COUNT from 1/COUNT to COUNT/COUNT, such as 2/8", text));
-  return {*number, *count};
-}
 
 }  // namespace
 
@@ -180,45 +137,32 @@ void add_classify(CLI::App& app, int& result) {
   add_input_arguments(command, options->inputs);
   add_model_option(command, options->common);
   add_label_option(command, options->common);
-  command
-      .add_option("--format", options->format,
-                  "text, json, jsonl or csv (default: as the file's name ends, else text)")
-      ->check(CLI::IsMember(kFormats));
-  command.add_option("-o,--output", options->output, "write to this file (default: standard output)");
+  add_row_options(command, options->format, options->output);
   command.add_flag("--resume", options->resume,
                    "go on from what an interrupted run with the same inputs and -o FILE.jsonl has written");
-  command.add_option_function<std::string>(
-      "--shard", [options](const std::string& text) { options->shard = parse_shard(text); },
-      "only part NUMBER/COUNT of the inputs, such as 2/8: every eighth, from the second on");
   command.add_option("-k,--top-k", options->top_k, "labels for each picture")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command.add_option("--threshold", options->threshold, "leave out labels with a lower score")
       ->check(CLI::Range(0.0, 1.0))
       ->check(not_nan);
-  command.add_option("--batch", options->batch, "most pictures that go through the network together")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_bulk_options(command, options->bulk);
   add_picture_folder_options(command, options->folders);
   add_precision_option(command, options->common);
   add_merge_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
-  command.add_flag("!--no-progress", options->progress, "no progress on the terminal");
   command.callback([options, &result] {
     if (options->resume && !is_resumable(*options))
       throw Error(ErrorCode::invalid_argument, "--resume needs -o FILE.jsonl (or -o FILE --format jsonl)");
-    const StopSignal stop_signal;
-    StoppableInput buffer;
-    std::istream list(&buffer);
-    result = run_classify(*options, list);
+    result = run_stoppable([&](std::istream& list) { return run_classify(*options, list); });
   });
 }
 
 int run_classify(const ClassifyOptions& options, std::istream& list) {
   refuse_overwriting(options.output, options.inputs.names);
   refuse_overwriting(options.output, {options.common.model});
-  const std::string format = format_of(options);
+  const std::string format = row_format_of(options.format, options.output);
   if (is_complete(options)) {
     report_notes(options.common, {options.output + ": is complete, nothing is left to be done"});
     return kOk;
@@ -233,7 +177,7 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
   validate_merge(classifier->info().config, options.common.merge);
 
   io::InputOptions input = input_options(options.inputs, &list);
-  input.shard = options.shard;
+  input.shard = options.bulk.shard;
   io::InputSource inputs(options.inputs.names, input);
   const io::Labels& labels = classifier->info().labels;
   PictureFolders folders(
@@ -246,13 +190,14 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
       return folders.make(picture, to_row(answer, labels, options.threshold));
     };
   }
+  const io::BulkLimits limits = bulk_limits(options.bulk, options.common);
   const io::BulkTimes times = io::classify_pictures(classifier, inputs,
-                                                    {.cores = options.common.threads,
-                                                     .batch = static_cast<std::size_t>(options.batch),
+                                                    {.cores = limits.cores,
+                                                     .batch = limits.batch,
                                                      .top_k = options.top_k,
                                                      .merge = options.common.merge,
                                                      .attach = attach,
-                                                     .stop = [] { return StopSignal::received() != 0; }},
+                                                     .stop = limits.stop},
                                                     [&](const io::Answer& answer) { rows.write(answer); });
   const int result = rows.finish();
   if (options.common.verbose) {

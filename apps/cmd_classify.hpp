@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "apps/bulk_arguments.hpp"
 #include "apps/common.hpp"
 #include "apps/picture_folders.hpp"
 
@@ -18,11 +19,9 @@ struct ClassifyOptions {
   std::string output;
   std::int64_t top_k = 5;
   std::optional<float> threshold;
-  std::int64_t batch = 2;
-  io::Shard shard;
+  BulkArguments bulk;
   PictureFolderOptions folders;
   bool resume = false;
-  bool progress = true;
 };
 
 void add_classify(CLI::App& app, int& result);

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <new>
@@ -33,6 +35,8 @@ std::string is_seconds(const std::string& text) {
   const bool good = error == std::errc() && stop == end && seconds >= 0 && seconds < 1e9;
   return good ? "" : fmt::format("expected a number of seconds, got {}", text);
 }
+
+constexpr std::array<const char*, 4> kRowFormats{"text", "json", "jsonl", "csv"};
 
 constexpr const char* kShippedModel = "models/fashion-mnist-vit";
 
@@ -102,6 +106,26 @@ void add_input_arguments(CLI::App& command, InputArguments& arguments) {
 
 io::InputOptions input_options(const InputArguments& arguments, std::istream* list) {
   return {.recursive = arguments.recursive, .list = list, .frames = arguments.frames};
+}
+
+bool reads_list(const InputArguments& arguments) {
+  return std::find(arguments.names.begin(), arguments.names.end(), "-") != arguments.names.end();
+}
+
+void add_row_options(CLI::App& command, std::string& format, std::string& output) {
+  command
+      .add_option("--format", format,
+                  "text, json, jsonl or csv (default: as the file's name ends, else text)")
+      ->check(CLI::IsMember(kRowFormats));
+  command.add_option("-o,--output", output, "write to this file (default: standard output)");
+}
+
+std::string row_format_of(const std::string& format, const std::string& output) {
+  if (!format.empty()) return format;
+  const std::string ending = fs::path(output).extension().native();
+  for (const char* name : kRowFormats)
+    if (ending == std::string(".") + name) return name;
+  return "text";
 }
 
 void add_model_option(CLI::App& command, CommonOptions& options) {

@@ -58,6 +58,12 @@ struct InputArguments {
 void add_input_arguments(CLI::App& command, InputArguments& arguments);
 /// `list` is what "-" reads; without one "-" is the name of a file.
 io::InputOptions input_options(const InputArguments& arguments, std::istream* list = nullptr);
+/// Whether they name a list on standard input, whose lines are answered as they come.
+bool reads_list(const InputArguments& arguments);
+/// --format text, json, jsonl or csv, and -o.
+void add_row_options(CLI::App& command, std::string& format, std::string& output);
+/// What --format says, else the ending of the file, else text.
+std::string row_format_of(const std::string& format, const std::string& output);
 /// -m, --download, --arch, --image-size and --patch-size.
 void add_model_option(CLI::App& command, CommonOptions& options);
 void add_label_option(CLI::App& command, CommonOptions& options);

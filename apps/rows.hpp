@@ -26,17 +26,23 @@ struct Row {
   std::optional<Error> error;
 };
 
-/// Turns rows into text. begin(), then row() for each, then end().
-class RowFormat {
+/// Turns rows of one kind into text. begin(), then row() for each, then end().
+template <class R>
+class RowFormatOf {
  public:
-  virtual ~RowFormat() = default;
+  virtual ~RowFormatOf() = default;
   virtual std::string begin() { return {}; }
-  virtual std::string row(const Row& row) = 0;
+  virtual std::string row(const R& row) = 0;
   virtual std::string end() { return {}; }
 };
 
+using RowFormat = RowFormatOf<Row>;
+
 /// `name` is text, json, jsonl or csv. `coloured`: of text, what matters stands out on a terminal.
 std::unique_ptr<RowFormat> make_row_format(std::string_view name, bool coloured = false);
+
+/// "frame 12, 0.480 s", for people.
+std::string text_frame(const io::FramePosition& frame);
 
 /// A JSON string with its quotes. Bytes that are not UTF-8 (file names can be anything) become U+FFFD.
 std::string json_string(std::string_view text);
