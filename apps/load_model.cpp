@@ -60,6 +60,16 @@ io::Checkpoint load_model(const std::filesystem::path& path, const io::LoadOptio
   return is_onnx(path) ? load_onnx(path, options) : io::load_checkpoint(path, options);
 }
 
+std::shared_ptr<const io::PictureModel> load_picture_model(const CommonOptions& options,
+                                                           const std::filesystem::path& path) {
+  auto model = std::make_shared<io::PictureModel>(
+      load_model(path, load_options(options)),
+      ModelOptions{.precision = options.precision, .threads = options.threads});
+  report_model(options, model->info());
+  report_precision(options, *model->model());
+  return model;
+}
+
 std::vector<std::filesystem::path> files_read(const CommonOptions& options, const io::CheckpointInfo& info) {
   std::vector<std::filesystem::path> files = info.weight_files;
   files.emplace_back(options.labels);

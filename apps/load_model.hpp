@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "apps/common.hpp"
 #include "io/checkpoint.hpp"
+#include "io/picture_session.hpp"
 
 namespace vit::apps {
 
@@ -15,6 +17,11 @@ bool is_onnx(const std::filesystem::path& path);
 /// Throws Error as io::load_checkpoint; of an ONNX file also model_unsupported, saying who wrote it if it was
 /// not Vitrine.
 io::Checkpoint load_model(const std::filesystem::path& path, const io::LoadOptions& options = {});
+
+/// The model that the options name, for pictures that need no label: loaded, packed and reported as
+/// report_model and report_precision do. Throws Error as load_model, io::PictureModel.
+std::shared_ptr<const io::PictureModel> load_picture_model(const CommonOptions& options,
+                                                           const std::filesystem::path& path);
 
 /// All files that the model was read from, or might have been, and --labels.
 std::vector<std::filesystem::path> files_read(const CommonOptions& options, const io::CheckpointInfo& info);

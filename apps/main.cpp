@@ -6,12 +6,14 @@
 #include "apps/cmd_bench.hpp"
 #include "apps/cmd_classify.hpp"
 #include "apps/cmd_convert.hpp"
+#include "apps/cmd_embed.hpp"
 #include "apps/cmd_export.hpp"
 #include "apps/cmd_info.hpp"
 #include "apps/cmd_preprocess.hpp"
 #include "apps/cmd_pull.hpp"
 #include "apps/cmd_quantize.hpp"
 #include "apps/cmd_run.hpp"
+#include "apps/cmd_search.hpp"
 #include "apps/cmd_verify.hpp"
 #include "apps/common.hpp"
 #include "apps/environment.hpp"
@@ -29,6 +31,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int result = kOk;
   add_classify(app, result);
+  add_embed(app, result);
+  add_search(app, result);
   add_attention(app, result);
   add_preprocess(app, result);
   add_run(app, result);

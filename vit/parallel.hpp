@@ -1,4 +1,4 @@
-// A loop shared out to threads of its own. Internal to vit/.
+// A loop shared out to threads of its own. Internal: for the sources of the libraries.
 #pragma once
 
 #include <cstdint>
