@@ -1,4 +1,5 @@
 // The module itself: vitrine_video.so, which video_decoder.cpp loads.
+#include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
@@ -7,9 +8,17 @@
 namespace vit::io {
 namespace {
 
+/// OpenCV 4.6 turns what is to be turned by a quarter the wrong way round (opencv/opencv issue 22088).
+bool turns_wrongly() {
+  return cv::getVersionMajor() == 4 && cv::getVersionMinor() == 6;
+}
+
 class OpenCvDecoder : public VideoDecoder {
  public:
-  explicit OpenCvDecoder(cv::VideoCapture capture) : capture_(std::move(capture)) {}
+  explicit OpenCvDecoder(cv::VideoCapture capture) : capture_(std::move(capture)) {
+    const double turn = property(cv::CAP_PROP_ORIENTATION_META);  // degrees
+    is_upside_down_ = turns_wrongly() && (turn == 90 || turn == 270);
+  }
 
   bool grab() override {
     return attempt([&] { return capture_.grab(); });
@@ -19,6 +28,7 @@ class OpenCvDecoder : public VideoDecoder {
     return attempt([&] {
       cv::Mat bgr;
       if (!capture_.retrieve(bgr) || bgr.empty()) return false;
+      if (is_upside_down_) cv::rotate(bgr, bgr, cv::ROTATE_180);
       image = {bgr.rows, bgr.cols, std::vector<std::uint8_t>(bgr.total() * 3)};
       cv::Mat rgb(bgr.rows, bgr.cols, CV_8UC3, image.pixels.data());
       cv::cvtColor(bgr, rgb, bgr.channels() == 1 ? cv::COLOR_GRAY2RGB : cv::COLOR_BGR2RGB);
@@ -53,6 +63,7 @@ class OpenCvDecoder : public VideoDecoder {
   }
 
   cv::VideoCapture capture_;
+  bool is_upside_down_ = false;
 };
 
 /// `source` is a path or a number.

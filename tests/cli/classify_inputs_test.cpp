@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -45,6 +46,24 @@ TEST(ClassifyInputs, RowsOfAVideoHaveFrameAndSeconds) {
       AllOf(HasSubstr("clip.mp4  frame 0, 0.000 s\n  0."), HasSubstr("clip.mp4  frame 40, 1.600 s\n")));
   EXPECT_THAT(vitrine({"classify", kClip, "--every", "40", "-k", "1", "--format", "csv"}).out,
               HasSubstr(",,,40,1.6\n"));
+}
+
+/// tests/data/make_video_labels.py
+TEST(ClassifyInputs, VideosHaveTheLabelsOfALoopInPython) {
+  const json expected = json::parse(std::ifstream(VITRINE_TEST_DATA "/videos/labels.json"));
+  ASSERT_EQ(expected.size(), 4U);
+  for (const auto& [name, frames] : expected.items()) {
+    const std::vector<json> rows =
+        rows_of(vitrine({"classify", VITRINE_TEST_DATA "/videos/" + name, "--format", "jsonl", "-k", "1"}));
+    ASSERT_EQ(rows.size(), frames.size()) << name;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_NEAR(rows[i].at("seconds").get<double>(), frames[i][0].get<double>(), 2e-6) << name;
+      EXPECT_EQ(rows[i].at("predictions").at(0).at("label"), frames[i][1]) << name << " frame " << i;
+      // Another FFmpeg may round a pixel differently.
+      EXPECT_NEAR(rows[i].at("predictions").at(0).at("score").get<double>(), frames[i][2].get<double>(), 2e-3)
+          << name << " frame " << i;
+    }
+  }
 }
 
 TEST(ClassifyInputs, EveryGivesTheFramesOfAnAnimation) {
