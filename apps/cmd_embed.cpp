@@ -88,7 +88,7 @@ void add_embed(CLI::App& app, int& result) {
   command
       .add_option_function<std::string>(
           "--pool", [options](const std::string& name) { options->pool = kPools.at(name); },
-          "features: what the model's head or pooler gives or is given; cls: the class token; mean: of the "
+          "features: what the model's head is given, or its pooler gives; cls: the class token; mean: of the "
           "patches' tokens; none: every patch's token, [patches, D] (default: features)")
       ->check(CLI::IsMember(kPools));
   command

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -10,7 +11,9 @@
 #include "apps/load_model.hpp"
 #include "apps/output.hpp"
 #include "io/checkpoint.hpp"
+#include "io/diagnosis.hpp"
 #include "vit/config_fields.hpp"
+#include "vit/memory_use.hpp"
 
 namespace vit::apps {
 namespace {
@@ -84,6 +87,52 @@ Json labels_json(const io::Labels& labels) {
   return names;
 }
 
+constexpr std::array<Precision, 3> kPrecisions{Precision::fp32, Precision::bf16, Precision::int8};
+
+/// Of the pictures that the recipe gives; {0, 0}, the model's own, where it does not say.
+Size2 picture_size(const io::CheckpointInfo& info) {
+  return info.recipe ? io::fixed_size(*info.recipe).value_or(Size2{}) : Size2{};
+}
+
+Json memory_json(const io::CheckpointInfo& info) {
+  Json json = Json::object();
+  for (const Precision precision : kPrecisions) {
+    const MemoryUse use = memory_use(info.config, precision, picture_size(info));
+    const std::string shortage = processor_shortage(precision);
+    json[std::string(to_string(precision))] = {{"weights_bytes", use.weights},
+                                               {"workspace_bytes", use.workspace},
+                                               {"shortage", shortage.empty() ? Json() : Json(shortage)}};
+  }
+  return json;
+}
+
+/// "memory in fp32: 88.2 MB of weights, 1.9 MB for each picture in the network"
+std::string memory_text(const io::CheckpointInfo& info) {
+  std::string text;
+  for (const Precision precision : kPrecisions) {
+    const MemoryUse use = memory_use(info.config, precision, picture_size(info));
+    const std::string shortage = processor_shortage(precision);
+    text += fmt::format("memory in {}: {:.1f} MB of weights, {:.1f} MB for each picture in the network{}\n",
+                        to_string(precision), static_cast<double>(use.weights) / 1e6,
+                        static_cast<double>(use.workspace) / 1e6, shortage.empty() ? "" : "; " + shortage);
+  }
+  return text;
+}
+
+Json warnings_json(const io::CheckpointInfo& info) {
+  Json json = Json::array();
+  for (const io::Warning& warning : io::diagnose(info))
+    json.push_back({{"topic", warning.topic}, {"message", warning.text}});
+  return json;
+}
+
+std::string warnings_text(const io::CheckpointInfo& info) {
+  std::string text;
+  for (const io::Warning& warning : io::diagnose(info))
+    text += fmt::format("warning ({}): {}\n", warning.topic, warning.text);
+  return text;
+}
+
 Json info_json(const io::CheckpointInfo& info) {
   Json json{{"model", info.path.native()},
             {"family", info.family},
@@ -107,7 +156,9 @@ Json info_json(const io::CheckpointInfo& info) {
   }
   json["ignored_tensors"] = info.ignored;
   json["unmatched_tensors"] = info.unmatched;
+  json["memory"] = memory_json(info);
   json["notes"] = info.notes;
+  json["warnings"] = warnings_json(info);
   return json;
 }
 
@@ -135,7 +186,7 @@ int run_info(const InfoOptions& options) {
   if (options.format == "json") {
     output.write(info_json(info).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
   } else {
-    output.write(io::describe(info) + '\n');
+    output.write(io::describe(info) + '\n' + memory_text(info) + warnings_text(info));
   }
   output.finish();
   return kOk;

@@ -39,18 +39,23 @@ void validate(const ModelConfig& model, const ConfigReader& config) {
 
 /// The family's or the config's names; where they give none at all, ImageNet's if the head has the size of
 /// one of its sets, else transformers' LABEL_0, LABEL_1, …
-Labels make_labels(const ConfigReader& config, const FamilyConfig& result, std::vector<std::string>& notes) {
+Labels make_labels(const ConfigReader& config, const FamilyConfig& result, CheckpointInfo& info) {
   const std::int64_t classes = result.model.num_classes;
   if (classes == 0) return {};
-  if (const auto known = result.labels ? result.labels : config.labels()) return {classes, *known};
+  const auto found = [&](const std::map<std::int64_t, std::string>& names, std::string source) {
+    info.resolved.push_back({"labels", fmt::format("{} names", names.size()), std::move(source)});
+    return Labels(classes, names);
+  };
+  if (result.labels) return found(*result.labels, config.origin());
+  if (const auto known = config.labels()) return found(*known, config.origin() + " (id2label)");
   if (const auto imagenet = imagenet_names(classes)) {
-    notes.push_back(
+    info.notes.push_back(
         fmt::format("the model does not name its {} classes; they are taken to be ImageNet's", classes));
-    return {classes, *imagenet};
+    return found(*imagenet, "ImageNet's, by the size of the head");
   }
   std::map<std::int64_t, std::string> names;
   for (std::int64_t i = 0; i < classes; ++i) names.emplace(i, fmt::format("LABEL_{}", i));
-  return {classes, names};
+  return found(names, "default of transformers");
 }
 
 /// As the image-classification pipeline of transformers chooses for its own models; timm and torchvision know
@@ -144,20 +149,23 @@ std::optional<PreprocessConfig> recipe_of(const ModelSource& source, const Model
 }
 
 /// A named architecture brings its recipe along; else the files beside the weights come first.
-PreprocessConfig find_recipe(const std::filesystem::path& path, const ModelSource& source,
-                             const ModelConfig& model, const LoadOptions& options) {
+void find_recipe(const std::filesystem::path& path, const ModelSource& source, const LoadOptions& options,
+                 CheckpointInfo& info) {
   if (source.recipe_error) throw *source.recipe_error;
   std::optional<PreprocessConfig> recipe;
-  if (options.architecture.empty()) recipe = recipe_in(path);
-  if (!recipe) recipe = recipe_of(source, model);
+  if (options.architecture.empty()) {
+    recipe = recipe_in(path);
+    info.recipe_assumed = !recipe;
+  }
+  if (!recipe) recipe = recipe_of(source, info.config);
   if (!recipe) fail_without_recipe(model_folder(path));
-  return options.image_size ? resized(*recipe, *options.image_size) : *recipe;
+  info.recipe = options.image_size ? resized(*recipe, *options.image_size) : *recipe;
 }
 
 void load_recipe(const std::filesystem::path& path, const ModelSource& source, const LoadOptions& options,
                  CheckpointInfo& info) {
   try {
-    info.recipe = find_recipe(path, source, info.config, options);
+    find_recipe(path, source, options, info);
   } catch (const Error& error) {
     info.recipe_error = error;
   }
@@ -166,10 +174,10 @@ void load_recipe(const std::filesystem::path& path, const ModelSource& source, c
 /// Says so where the recipe's pictures have another size than the position table was made for. transformers
 /// does the same for DINOv2, and for ViT when it is asked to (interpolate_pos_encoding).
 void report_resampled_positions(CheckpointInfo& info) {
-  if (!info.recipe || (info.recipe->resize != ResizeMode::exact && !info.recipe->crop)) return;
-  const Size2 pictures = info.recipe->crop.value_or(info.recipe->size);
+  const std::optional<Size2> pictures = info.recipe ? fixed_size(*info.recipe) : std::nullopt;
+  if (!pictures) return;
   const Size2 from = info.config.grid(info.config.image_size);
-  const Size2 to = info.config.grid(pictures);
+  const Size2 to = info.config.grid(*pictures);
   if (from == to) return;
   info.resolved.push_back(
       {"position embeddings",
@@ -187,10 +195,16 @@ void describe_model(const ModelSource& source, FamilyConfig result, CheckpointIn
   info.parameters = parameter_count(result.model);
   info.notes = source.notes;
   info.notes.insert(info.notes.end(), result.notes.begin(), result.notes.end());
-  info.labels = make_labels(config, result, info.notes);
+  info.resolved = config.resolved();
+  info.labels = make_labels(config, result, info);
   info.problem_type = config.find_text("problem_type").value_or("");
   info.score_function = choose_score_function(info.family, info.problem_type, result.model.num_classes);
-  info.resolved = config.resolved();
+  if (result.model.num_classes > 0) {
+    info.resolved.push_back({"score function", std::string(to_string(info.score_function)),
+                             info.problem_type.empty()
+                                 ? "no problem_type in " + config.origin()
+                                 : fmt::format("{} (problem_type {})", config.origin(), info.problem_type)});
+  }
 }
 
 void describe_quantisation(const ConfigReader& config, bool quantised, CheckpointInfo& info) {
@@ -233,7 +247,12 @@ void resize_patches(Size2 patch, Weights& weights, NameMapping& mapping) {
 void apply_options(const std::filesystem::path& path, const ModelSource& source, const LoadOptions& options,
                    CheckpointInfo& info) {
   if (options.image_size) info.config.validate_image(*options.image_size);
-  if (!options.labels.empty()) info.labels = read_label_file(options.labels, info.config.num_classes);
+  if (!options.labels.empty()) {
+    info.labels = read_label_file(options.labels, info.config.num_classes);
+    std::erase_if(info.resolved, [](const ResolvedValue& value) { return value.key == "labels"; });
+    info.resolved.push_back(
+        {"labels", fmt::format("{} names", info.labels.named()), options.labels.string()});
+  }
   load_recipe(path, source, options, info);
   report_resampled_positions(info);
 }

@@ -38,6 +38,7 @@ struct CheckpointInfo {
   std::string problem_type;  ///< as config.json has it; may be empty
 
   std::optional<PreprocessConfig> recipe;
+  bool recipe_assumed = false;  ///< no file says it: it is what the network's authors use
   std::optional<Error> recipe_error;  ///< why there is no recipe, and what to do
 
   std::vector<TensorSpec> tensors;  ///< of the network, as the files have them (of a model.onnx: none)

@@ -202,6 +202,11 @@ Size2 PreprocessConfig::output_size(Size2 image) const {
   return result;
 }
 
+std::optional<Size2> fixed_size(const PreprocessConfig& config) {
+  if (config.crop) return config.crop;
+  return config.resize == ResizeMode::exact ? std::optional(config.size) : std::nullopt;
+}
+
 PreprocessConfig resized(const PreprocessConfig& config, Size2 image) {
   PreprocessConfig result = config;
   if (config.resize == ResizeMode::none || (config.resize != ResizeMode::exact && !config.crop)) {

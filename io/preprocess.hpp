@@ -90,6 +90,9 @@ InputGeometry input_geometry(Size2 image, const PreprocessConfig& config);
 PreprocessConfig parse_preprocessor_config(std::string_view json, std::string_view name,
                                            std::string_view model_type = {});
 
+/// Pixels of every picture when it has become the network's input; nothing where pictures differ.
+std::optional<Size2> fixed_size(const PreprocessConfig& config);
+
 /// The recipe for pictures of `image` pixels: the same share of each picture is seen.
 PreprocessConfig resized(const PreprocessConfig& config, Size2 image);
 

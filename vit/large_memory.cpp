@@ -47,6 +47,7 @@ std::byte* LargeMemoryPool::take(std::size_t bytes) {
   std::byte* const taken = next_;
   next_ += rounded;
   left_ -= rounded;
+  taken_ += rounded;
   return taken;
 }
 

@@ -35,11 +35,18 @@ class LargeMemoryPool {
   /// Zeros, aligned to a cache line. Threads may share the pool. Throws std::bad_alloc.
   std::byte* take(std::size_t bytes);
 
+  /// Bytes that were handed out.
+  std::size_t taken() const {
+    const std::lock_guard lock(mutex_);
+    return taken_;
+  }
+
  private:
-  std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all below
   std::vector<LargeMemory> blocks_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
+  std::size_t taken_ = 0;
 };
 
 }  // namespace vit

@@ -1,5 +1,9 @@
 #include "vit/precision.hpp"
 
+#include <fmt/format.h>
+
+#include "vit/backend/precision_support.hpp"
+
 namespace vit {
 
 std::string_view to_string(Precision precision) {
@@ -12,6 +16,12 @@ std::string_view to_string(Precision precision) {
       return "int8";
   }
   return "?";
+}
+
+std::string processor_shortage(Precision precision) {
+  if (precision == Precision::fp32 || backend::has_precision(precision)) return {};
+  return fmt::format("this processor has no {} ({}); fp32 is used", to_string(precision),
+                     backend::needed_instructions(precision));
 }
 
 }  // namespace vit

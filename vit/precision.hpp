@@ -1,6 +1,7 @@
 // The arithmetic of a network's matrix products.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace vit {
@@ -15,5 +16,9 @@ enum class Precision {
 
 /// "fp32", "bf16", "int8"
 std::string_view to_string(Precision precision);
+
+/// Why this processor computes in fp32 where a precision is asked for, naming the instructions that it lacks;
+/// empty if it has them.
+std::string processor_shortage(Precision precision);
 
 }  // namespace vit

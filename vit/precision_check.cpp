@@ -90,10 +90,7 @@ CheckedProducts engine_products() {
 std::string why_not(Precision precision, const ModelConfig& config, const Weights& weights,
                     const CheckedProducts& products) {
   if (precision == Precision::fp32) return {};
-  if (!backend::has_precision(precision)) {
-    return fmt::format("this processor has no {} ({}); fp32 is used", to_string(precision),
-                       backend::needed_instructions(precision));
-  }
+  if (std::string shortage = processor_shortage(precision); !shortage.empty()) return shortage;
   const BlockWeights& block = weights.blocks.front();
   for (const auto& [name, layer] : {std::pair("attn.qkv", &block.qkv), std::pair("attn.proj", &block.proj),
                                     std::pair("mlp.fc1", &block.fc1), std::pair("mlp.fc2", &block.fc2)}) {

@@ -307,5 +307,25 @@ TEST(Info, SaysWhatWasResolved) {
   EXPECT_EQ(info.at("recipe").at("resize").at("interpolation"), "bilinear");
 }
 
+TEST(Info, TellsMemoryAndWarnsInBothFormats) {
+  EXPECT_THAT(vitrine({"info"}).out, ::testing::Not(HasSubstr("warning")));
+  const std::vector<std::string> asked{"info", "--image-size", "56"};
+  const json info = json::parse(vitrine({"info", "--image-size", "56", "--format", "json"}).out);
+  const std::string text = vitrine(asked).out;
+  EXPECT_EQ(info.at("memory").at("fp32").at("weights_bytes"), info.at("weights_bytes_fp32"));
+  for (const char* precision : {"fp32", "bf16", "int8"}) {
+    const json& memory = info.at("memory").at(precision);
+    EXPECT_GT(memory.at("workspace_bytes"), 0);
+    EXPECT_THAT(text, HasSubstr(std::string("memory in ") + precision + ": "));
+    if (!memory.at("shortage").is_null()) {
+      EXPECT_THAT(text, HasSubstr(memory.at("shortage").get<std::string>()));
+    }
+  }
+  ASSERT_EQ(info.at("warnings").size(), 1U);
+  EXPECT_EQ(info.at("warnings")[0].at("topic"), "positions");
+  EXPECT_THAT(text,
+              HasSubstr("warning (positions): " + info.at("warnings")[0].at("message").get<std::string>()));
+}
+
 }  // namespace
 }  // namespace vit::test
