@@ -1,6 +1,7 @@
 // WebP through libwebp: the first frame on its canvas, without its alpha.
 #include <fmt/format.h>
 #include <webp/decode.h>
+#include <webp/demux.h>
 
 #include <memory>
 
@@ -44,6 +45,10 @@ void decode_frame(const EncodedImage& encoded, const WebPIterator& frame, Image&
 }
 
 }  // namespace
+
+void DeleteWebpDemuxer::operator()(WebPDemuxer* demuxer) const {
+  WebPDemuxDelete(demuxer);
+}
 
 WebpContainer open_webp(const EncodedImage& encoded) {
   const WebPData data{encoded.bytes.data(), encoded.bytes.size()};

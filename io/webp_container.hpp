@@ -1,16 +1,16 @@
 // What is in a WebP file besides its pixels. Internal: not installed.
 #pragma once
 
-#include <webp/demux.h>
-
 #include <memory>
 
 #include "io/image_formats.hpp"
 
+struct WebPDemuxer;  // libwebpdemux
+
 namespace vit::io::internal {
 
 struct DeleteWebpDemuxer {
-  void operator()(WebPDemuxer* demuxer) const { WebPDemuxDelete(demuxer); }
+  void operator()(WebPDemuxer* demuxer) const;
 };
 using WebpContainer = std::unique_ptr<WebPDemuxer, DeleteWebpDemuxer>;
 
