@@ -17,7 +17,7 @@ readonly PACKAGES="
   libcurl4-openssl-dev 7.85                libssl-dev 3"
 readonly TEST_PACKAGES="
   libgtest-dev 1.12   libgmock-dev 1.12    libbenchmark-dev -   python3 -            python3-numpy -
-  python3-venv -"
+  python3-venv -      parallel -"
 
 # oneDNN: from the system where that is at least ONEDNN_MINIMUM; else Intel's build for GNU OpenMP, as Python wheels.
 readonly ONEDNN_MINIMUM=3.2
