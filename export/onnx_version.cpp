@@ -1,6 +1,7 @@
 #include "export/onnx_version.hpp"
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/common.h>
 #include <onnx/common/version.h>
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
@@ -17,6 +18,10 @@ OnnxLibrary onnx_library() {
 std::string onnx_library_version() {
   const OnnxLibrary library = onnx_library();
   return fmt::format("ONNX {} (IR {}, opset {})", library.release, library.ir_version, library.opset);
+}
+
+std::string protobuf_version() {
+  return google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION);
 }
 
 }  // namespace vit::exporter

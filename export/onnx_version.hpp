@@ -17,4 +17,7 @@ OnnxLibrary onnx_library();
 /// The same as text, as `vitrine --version` prints it: "ONNX 1.12.0 (IR 8, opset 17)".
 std::string onnx_library_version();
 
+/// Of the Protobuf that ONNX's messages are compiled for, e.g. "3.21.12".
+std::string protobuf_version();
+
 }  // namespace vit::exporter

@@ -278,4 +278,8 @@ std::string escape_url(std::string_view text, std::string_view keep) {
   return result;
 }
 
+std::string http_library_version() {
+  return curl_version_info(CURLVERSION_NOW)->version;
+}
+
 }  // namespace vit::io

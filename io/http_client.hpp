@@ -75,4 +75,7 @@ std::string origin_of(const std::string& url);
 /// Percent-encoded but for letters, digits, "-._~" and what is to be kept.
 std::string escape_url(std::string_view text, std::string_view keep = "");
 
+/// Of the libcurl that is loaded, e.g. "7.88.1".
+std::string http_library_version();
+
 }  // namespace vit::io

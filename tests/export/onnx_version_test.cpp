@@ -16,5 +16,9 @@ TEST(OnnxVersion, TextSaysAllThree) {
               testing::MatchesRegex(R"(ONNX [0-9]+\.[0-9]+\.[0-9]+ \(IR [0-9]+, opset [0-9]+\))"));
 }
 
+TEST(OnnxVersion, ProtobufHasOneToo) {
+  EXPECT_THAT(protobuf_version(), testing::MatchesRegex(R"([0-9]+\.[0-9]+(\.[0-9]+)?)"));
+}
+
 }  // namespace
 }  // namespace vit::exporter
