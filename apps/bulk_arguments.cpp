@@ -27,13 +27,14 @@ io::Shard parse_shard(const std::string& text) {
 }  // namespace
 
 void add_bulk_options(CLI::App& command, BulkArguments& arguments) {
+  command.add_flag("!--no-progress", arguments.progress, "no progress on the terminal");
+  const Section section(command, "Speed");
   command.add_option_function<std::string>(
       "--shard", [&arguments](const std::string& text) { arguments.shard = parse_shard(text); },
       "only part NUMBER/COUNT of the inputs, such as 2/8: every eighth, from the second on");
   command.add_option("--batch", arguments.batch, "most pictures that go through the network together")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_flag("!--no-progress", arguments.progress, "no progress on the terminal");
 }
 
 int run_stoppable(const std::function<int(std::istream& list)>& run) {

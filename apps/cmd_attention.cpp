@@ -217,6 +217,9 @@ void add_attention(CLI::App& app, int& result) {
   add_precision_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command, {"vitrine attention cat.jpg -o maps  # the last block, the mean of its heads",
+                         "vitrine attention cat.jpg -o heads --sheet  # all heads of a block side by side",
+                         "vitrine attention cat.jpg -o rollout.png --rollout"});
   command.callback([options, &result] { result = run_attention(*options, std::cin); });
 }
 

@@ -101,6 +101,9 @@ void add_bench(CLI::App& app, int& result) {
   add_merge_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command,
+               {"vitrine bench -m my-model --batch 8",
+                "vitrine bench --arch vit_tiny_patch16_224 --iterations 3 --profile  # where the time goes"});
   command.callback([options, &result] { result = run_bench(*options); });
 }
 

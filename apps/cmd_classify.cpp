@@ -152,6 +152,11 @@ void add_classify(CLI::App& app, int& result) {
   add_merge_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command,
+               {"vitrine classify cat.jpg  # the five best labels",
+                "vitrine classify photos -r -k 1 -o labels.csv  # every picture below photos, as a table",
+                "vitrine classify - --format jsonl < list.txt  # paths from a list, a row for each",
+                "vitrine classify photos -m my-model --sort-into sorted  # a folder for each label"});
   command.callback([options, &result] {
     if (options->resume && !is_resumable(*options))
       throw Error(ErrorCode::invalid_argument, "--resume needs -o FILE.jsonl (or -o FILE --format jsonl)");

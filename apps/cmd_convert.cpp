@@ -40,6 +40,7 @@ void add_convert(CLI::App& app, int& result) {
       ->capture_default_str();
   command.add_flag("--force", options->force, "replace files that exist");
   add_verbosity_options(command, options->common);
+  set_examples(command, {"vitrine convert -m my-model -o half-precision --dtype fp16"});
   command.callback([options, &result] { result = run_convert(*options); });
 }
 

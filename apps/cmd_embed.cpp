@@ -101,6 +101,8 @@ void add_embed(CLI::App& app, int& result) {
   add_merge_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command, {"vitrine embed photos -r -o photos.npy",
+                         "vitrine embed cat.jpg --normalize  # JSON lines on standard output"});
   command.callback([options, &result] {
     result = run_stoppable([&](std::istream& list) { return run_embed(*options, list); });
   });

@@ -343,6 +343,10 @@ void add_export(CLI::App& app, int& result) {
   add_file_options(command, *options);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command,
+               {"vitrine export -m my-model -o model.onnx",
+                "vitrine export -m my-model -o half.onnx --weights fp16 --side-files",
+                "vitrine export -m my-model -o 8bit.onnx --int8-qdq photos  # 8-bit arithmetic, calibrated"});
   command.callback([options, &result] { result = run_export(*options); });
 }
 

@@ -174,6 +174,10 @@ void add_info(CLI::App& app, int& result) {
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  set_examples(
+      command,
+      {"vitrine info -m my-model",
+       "vitrine info --arch vit_base_patch16_224 --format json  # an architecture, without weights"});
   command.callback([options, &result] { result = run_info(*options); });
 }
 

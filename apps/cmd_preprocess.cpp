@@ -84,6 +84,7 @@ void add_preprocess(CLI::App& app, int& result) {
       ->required();
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command, {"vitrine preprocess photos -r -o pixels.safetensors"});
   command.callback([options, &result] { result = run_preprocess(*options, std::cin); });
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "apps/common.hpp"
 #include "apps/download.hpp"
 #include "apps/output.hpp"
 
@@ -20,13 +21,13 @@ void add_pull(CLI::App& app, int& result) {
       "the weights file to take (default: model.safetensors or its index, else pytorch_model.bin, "
       "else the only one)");
   command.add_flag("-q,--quiet", options->quiet, "no progress and no notes on stderr; errors remain");
-  command.footer(
+  set_examples(
+      command,
+      {"vitrine pull google/vit-base-patch16-224", "vitrine classify cat.jpg -m google/vit-base-patch16-224"},
       "Of the repository only the files are fetched that -m needs. What broke off is continued, every file's "
       "checksum is compared.\n"
       "The environment as for Python's huggingface_hub: HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_ENDPOINT, "
-      "HF_HUB_OFFLINE, HF_HUB_DOWNLOAD_TIMEOUT; https_proxy.\n"
-      "Example: vitrine pull google/vit-base-patch16-224 && vitrine classify -m google/vit-base-patch16-224 "
-      "cat.jpg");
+      "HF_HUB_OFFLINE, HF_HUB_DOWNLOAD_TIMEOUT; https_proxy.");
   command.callback([options, &result] { result = run_pull(*options); });
 }
 

@@ -51,6 +51,7 @@ void add_quantize(CLI::App& app, int& result) {
       ->required();
   command.add_flag("--force", options->force, "replace files that exist, but never the model's own");
   add_verbosity_options(command, options->common);
+  set_examples(command, {"vitrine quantize -m my-model -o int8 && vitrine classify cat.jpg -m int8"});
   command.callback([options, &result] { result = run_quantize(*options); });
 }
 

@@ -198,6 +198,8 @@ void add_run(CLI::App& app, int& result) {
   add_merge_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command, {"vitrine preprocess cat.jpg -o cat.safetensors && vitrine run --input "
+                         "cat.safetensors -o out.safetensors --outputs logits,features"});
   command.callback([options, &result] { result = run_run(*options); });
 }
 

@@ -146,6 +146,8 @@ void add_search(CLI::App& app, int& result) {
   add_precision_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command,
+               {"vitrine embed photos -r -o photos.npy && vitrine search cat.jpg --in photos.npy -k 3"});
   command.callback([options, &result] {
     result = run_stoppable([&](std::istream& list) { return run_search(*options, list); });
   });

@@ -238,6 +238,8 @@ void add_verify(CLI::App& app, int& result) {
       ->check(CLI::PositiveNumber);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command,
+               {"vitrine quantize -m my-model -o small && vitrine verify small -m my-model photos -r"});
   command.callback([options, &result] { result = run_verify(*options); });
 }
 

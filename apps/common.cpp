@@ -85,7 +85,23 @@ ExitCode exit_code(ErrorCode code) {
   return kBug;
 }
 
+Section::Section(CLI::App& command, const std::string& heading)
+    : command_(command), before_(command.option_defaults()->get_group()) {
+  command_.option_defaults()->group(heading);
+}
+
+Section::~Section() {
+  command_.option_defaults()->group(before_);
+}
+
+void set_examples(CLI::App& command, const std::vector<std::string>& lines, const std::string& notes) {
+  std::string text = notes.empty() ? "Examples:" : notes + "\n\nExamples:";
+  for (const std::string& line : lines) text += "\n  " + line;
+  command.footer(text);
+}
+
 void add_input_arguments(CLI::App& command, InputArguments& arguments) {
+  const Section section(command, "Inputs");
   command
       .add_option(
           "INPUT", arguments.names,
@@ -113,6 +129,7 @@ bool reads_list(const InputArguments& arguments) {
 }
 
 void add_row_options(CLI::App& command, std::string& format, std::string& output) {
+  const Section section(command, "Output");
   command
       .add_option("--format", format,
                   "text, json, jsonl or csv (default: as the file's name ends, else text)")
@@ -129,6 +146,7 @@ std::string row_format_of(const std::string& format, const std::string& output) 
 }
 
 void add_model_option(CLI::App& command, CommonOptions& options) {
+  const Section section(command, "Model");
   command
       .add_option(
           "-m,--model", options.model,
@@ -154,11 +172,13 @@ void add_model_option(CLI::App& command, CommonOptions& options) {
 }
 
 void add_label_option(CLI::App& command, CommonOptions& options) {
+  const Section section(command, "Model");
   command.add_option("--labels", options.labels, "text file of labels, one a line, in place of the model's")
       ->check(not_empty);
 }
 
 void add_precision_option(CLI::App& command, CommonOptions& options) {
+  const Section section(command, "Speed");
   command
       .add_option_function<std::string>(
           "--precision", [&options](const std::string& name) { options.precision = parse_precision(name); },
@@ -168,6 +188,7 @@ void add_precision_option(CLI::App& command, CommonOptions& options) {
 }
 
 void add_merge_option(CLI::App& command, CommonOptions& options) {
+  const Section section(command, "Speed");
   command
       .add_option(
           "--merge", options.merge,
@@ -176,6 +197,7 @@ void add_merge_option(CLI::App& command, CommonOptions& options) {
 }
 
 void add_thread_option(CLI::App& command, CommonOptions& options) {
+  const Section section(command, "Speed");
   command.add_option("--threads", options.threads, "cores to use (default: all that the process may use)")
       ->check(CLI::Range(1, 1024));
 }

@@ -32,6 +32,23 @@ enum ExitCode : int {
 /// The code that an error ends the whole command with.
 ExitCode exit_code(ErrorCode code);
 
+/// While it lives, the options that are added to the command are listed under this heading by --help.
+class Section {
+ public:
+  Section(CLI::App& command, const std::string& heading);
+  ~Section();
+  Section(const Section&) = delete;
+  Section& operator=(const Section&) = delete;
+
+ private:
+  CLI::App& command_;
+  std::string before_;
+};
+
+/// The end of --help: command lines, each with " # " and what it gives. A test runs all of them
+/// (tests/cli/readme_test.py).
+void set_examples(CLI::App& command, const std::vector<std::string>& lines, const std::string& notes = {});
+
 /// Options that most subcommands have.
 struct CommonOptions {
   std::string model;                   ///< as given; empty: the model that ships with Vitrine

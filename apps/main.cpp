@@ -29,6 +29,11 @@ int main(int argc, char** argv) {
   CLI::App app("Vitrine classifies pictures with Vision Transformers.", "vitrine");
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
+  set_examples(app,
+               {"vitrine classify cat.jpg  # with the small model of clothes that ships with Vitrine",
+                "vitrine classify cat.jpg -m my-model  # with yours: a folder of transformers or timm",
+                "vitrine info -m my-model  # what Vitrine makes of it, and why"},
+               "vitrine COMMAND --help shows the options of a command, and examples.");
   int result = kOk;
   add_classify(app, result);
   add_embed(app, result);

@@ -143,6 +143,7 @@ fs::path prepare(const char* option, const std::string& folder, const InputArgum
 }  // namespace
 
 void add_picture_folder_options(CLI::App& command, PictureFolderOptions& options) {
+  const Section section(command, "Output");
   auto* const sort =
       command.add_option("--sort-into", options.sort_into,
                          "make a new folder with a folder for each label, and in it links to the "

@@ -48,6 +48,17 @@ std::optional<std::string> first_unknown(const CLI::App& app) {
   return rest.front().starts_with("--") ? rest.front().substr(0, rest.front().find('=')) : rest.front();
 }
 
+/// CLI::IsMember refuses a value as "--format: jsn not in {text,json}".
+std::string choice_meant(const std::string& problem) {
+  constexpr std::string_view kNotIn = " not in {";
+  const std::size_t end = problem.find(kNotIn);
+  const std::size_t begin = problem.find(": ");
+  if (end == std::string::npos || begin > end || !problem.ends_with('}')) return "";
+  const std::string word = problem.substr(begin + 2, end - begin - 2);
+  const std::size_t list = end + kNotIn.size();
+  return did_you_mean(word, CLI::detail::split(problem.substr(list, problem.size() - list - 1), ','));
+}
+
 }  // namespace
 
 std::optional<std::string> closest(std::string_view word, const std::vector<std::string>& candidates) {
@@ -70,6 +81,7 @@ std::string usage_failure(const CLI::App& app, const CLI::Error& error) {
   const std::string command =
       parsed.empty() ? app.get_name() : app.get_name() + " " + parsed.front()->get_name();
   std::string problem = error.what();
+  problem += choice_meant(problem);
   if (const std::optional<std::string> unknown = first_unknown(app)) {
     if (unknown->starts_with("-")) {
       problem = fmt::format("there is no option {}{}", *unknown,
@@ -78,6 +90,10 @@ std::string usage_failure(const CLI::App& app, const CLI::Error& error) {
       problem = fmt::format("there is no command {}{}", *unknown, did_you_mean(*unknown, commands_of(app)));
     }
   }
+  if (parsed.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+      app.remaining(true).empty())
+    return "vitrine: a command is needed: vitrine classify PICTURE is a beginning, vitrine --help lists "
+           "all\n";
   return fmt::format("vitrine: {}; {} --help lists what there is\n", problem, command);
 }
 

@@ -1,6 +1,7 @@
 """The README is true: its command lines print what it says, and it names the commands and options that there are.
 
-readme_test.py VITRINE SOURCES [unittest arguments]. No example is passed over silently: what cannot be run stands in NOT_RUN with the reason, and nothing else may.
+readme_test.py VITRINE SOURCES [unittest arguments]. The examples of every --help are run as well. No example is passed
+over silently: what cannot be run stands in NOT_RUN with the reason, and nothing else may.
 """
 import os
 import pathlib
@@ -18,6 +19,7 @@ NOT_RUN = {
     "vitrine classify '/data/photos/**/*.jpg' -m models/vit-base -o labels.jsonl": "a million pictures, and a terminal",
     "vitrine pull google/vit-base-patch16-224": "a download",
     "vitrine classify -m google/vit-base-patch16-224 cat.jpg": "its model would be downloaded",
+    "vitrine classify cat.jpg -m google/vit-base-patch16-224": "its model would be downloaded",
 }
 OTHER_PROGRAMS = ("./setup.sh", "parallel ", "apps/examples/", "peers.py", "tests/bench/", "ctest", "cmake")
 
@@ -153,6 +155,20 @@ class Readme(unittest.TestCase):
     def test_what_is_not_run_is_still_there(self):
         everything = README + "".join(help_of(command) for command in commands())
         self.assertEqual([command for command in NOT_RUN if command not in everything], [])
+
+
+class Help(unittest.TestCase):
+    def test_examples_run(self):
+        for command in [[], *([name] for name in commands())]:
+            lines = help_of(*command).split("Examples:\n")
+            self.assertEqual(len(lines), 2, f"{command}: no examples")
+            scratch = Scratch(self)
+            for line in filter(None, map(str.strip, lines[1].splitlines())):
+                if line in NOT_RUN:
+                    continue
+                self.assertIn("vitrine " + " ".join(command), line)
+                code, output = scratch.run(line)
+                self.assertEqual(code, 0, f"{line}\n{output}")
 
 
 class Checker(unittest.TestCase):
