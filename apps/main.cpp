@@ -5,6 +5,7 @@
 #include "apps/cmd_attention.hpp"
 #include "apps/cmd_bench.hpp"
 #include "apps/cmd_classify.hpp"
+#include "apps/cmd_completion.hpp"
 #include "apps/cmd_convert.hpp"
 #include "apps/cmd_embed.hpp"
 #include "apps/cmd_export.hpp"
@@ -48,6 +49,8 @@ int main(int argc, char** argv) {
   add_verify(app, result);
   add_bench(app, result);
   add_pull(app, result);
+  add_completion(app, result);
+  add_man(app, result);
   app.failure_message(
       [](const CLI::App* command, const CLI::Error& e) { return usage_failure(*command, e); });
   try {

@@ -17,6 +17,8 @@ README = (SOURCES / "README.md").read_text()
 
 NOT_RUN = {
     "vitrine classify '/data/photos/**/*.jpg' -m models/vit-base -o labels.jsonl": "a million pictures, and a terminal",
+    "vitrine completion fish > ~/.config/fish/completions/vitrine.fish": "for a home with that folder; see completion_test.py",
+    "vitrine man > ~/.local/share/man/man1/vitrine.1": "for a home with that folder; see completion_test.py",
     "vitrine pull google/vit-base-patch16-224": "a download",
     "vitrine classify -m google/vit-base-patch16-224 cat.jpg": "its model would be downloaded",
     "vitrine classify cat.jpg -m google/vit-base-patch16-224": "its model would be downloaded",
