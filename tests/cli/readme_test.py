@@ -90,7 +90,7 @@ class Scratch:
         self.environment.update(HOME=home, PATH=f"{commands}:{os.environ['PATH']}", HF_HUB_OFFLINE="1", OMP_WAIT_POLICY="passive")
 
     def run(self, command):
-        done = subprocess.run(command, shell=True, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout + done.stderr
 
