@@ -124,7 +124,8 @@ TEST_F(ClassifyBulk, StoppedBySignalFinishesTheRowInHandAndSaysHowToResume) {
   for (const int signal : {SIGINT, SIGTERM}) {
     std::error_code ignored;
     fs::remove(folder_ / "rows.jsonl", ignored);
-    const CommandResult stopped = vitrine_signalled(signal, 400ms, "true", command("rows.jsonl"));
+    const CommandResult stopped =
+        vitrine_signalled({signal, 300ms, folder_ / "rows.jsonl.partial"}, "true", command("rows.jsonl"));
     ASSERT_EQ(stopped.exit_code, 128 + signal) << stopped.err;
     EXPECT_THAT(stopped.err,
                 AllOf(HasSubstr("stopped after "), HasSubstr("rows.jsonl.partial"), HasSubstr("--resume")));
@@ -145,14 +146,15 @@ TEST_F(ClassifyBulk, StoppedBySignalFinishesTheRowInHandAndSaysHowToResume) {
 
 TEST_F(ClassifyBulk, StoppedWithAnotherFormatKeepsWhatThereIs) {
   const CommandResult stopped =
-      vitrine_signalled(SIGINT, 400ms, "true", {"classify", pictures_, "-o", folder_ / "rows.json"});
+      vitrine_signalled({SIGINT, 300ms}, "true", {"classify", pictures_, "-o", folder_ / "rows.json"});
   ASSERT_EQ(stopped.exit_code, 130) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("only -o FILE.jsonl can be resumed"));
   EXPECT_TRUE(json::parse(read_text(folder_ / "rows.json")).is_array());
 }
 
 TEST_F(ClassifyBulk, AnotherModelOrOtherInputsAreNotResumed) {
-  const CommandResult stopped = vitrine_signalled(SIGINT, 600ms, "true", command("rows.jsonl"));
+  const CommandResult stopped =
+      vitrine_signalled({SIGINT, 400ms, folder_ / "rows.jsonl.partial"}, "true", command("rows.jsonl"));
   ASSERT_EQ(stopped.exit_code, 130) << stopped.err;
   if (read_text(folder_ / "rows.jsonl.partial").empty()) GTEST_SKIP() << "stopped before the first row";
   const std::string before = read_text(folder_ / "rows.jsonl.partial");
@@ -207,7 +209,7 @@ TEST(ClassifyStop, EndsTheWaitForAList) {
   const TempFolder folder;
   const std::string fifo = folder / "list";
   const CommandResult result = vitrine_signalled(
-      SIGINT, 1500ms, "mkfifo '" + fifo + "' && exec 0<>'" + fifo + "' && echo '" + kBoot + "' >&0",
+      {SIGINT, 1500ms}, "mkfifo '" + fifo + "' && exec 0<>'" + fifo + "' && echo '" + kBoot + "' >&0",
       {"classify", "-", "--format", "jsonl"});
   EXPECT_EQ(result.exit_code, 130);
   EXPECT_EQ(parse_lines(result.out).size(), 1U) << "the line that had come is answered";

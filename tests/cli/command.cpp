@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <thread>
 
@@ -27,18 +29,38 @@ int count_threads(pid_t process) {
 
 struct Patience {
   std::chrono::microseconds time = kTimeout;
-  int signal = SIGKILL;  // what is sent then
+  int signal = SIGKILL;   // what is sent then
+  std::string file = {};  // the time begins when it exists (if there is one) and the signal is caught
 };
 
+bool catches(pid_t child, int signal) {
+  std::ifstream status("/proc/" + std::to_string(child) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("SigCgt:"))
+      return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
+}
+
+bool has_begun(pid_t child, const Patience& patience) {
+  return patience.signal == SIGKILL || (catches(child, patience.signal) &&
+                                        (patience.file.empty() || std::filesystem::exists(patience.file)));
+}
+
 void wait_for(pid_t child, Patience patience, CommandResult& result) {
-  auto deadline = std::chrono::steady_clock::now() + patience.time;
+  bool begun = has_begun(child, patience);
+  auto deadline = std::chrono::steady_clock::now() + (begun ? patience.time : Patience().time);
   int status = 0;
   rusage usage{};
   while (wait4(child, &status, WNOHANG, &usage) == 0) {
+    if (!begun && has_begun(child, patience)) {
+      begun = true;
+      deadline = std::chrono::steady_clock::now() + patience.time;
+    }
     const auto left = deadline - std::chrono::steady_clock::now();
     if (left <= left.zero()) {
       kill(child, patience.signal);
-      if (patience.signal != SIGKILL) {
+      if (begun && patience.signal != SIGKILL) {
         patience = {};
         deadline = std::chrono::steady_clock::now() + patience.time;
         continue;
@@ -102,9 +124,9 @@ CommandResult vitrine_killed_after(std::chrono::microseconds patience,
   return run(VITRINE_COMMAND, arguments, {}, {patience});
 }
 
-CommandResult vitrine_signalled(int signal, std::chrono::microseconds patience, const std::string& setup,
+CommandResult vitrine_signalled(const LateSignal& signal, const std::string& setup,
                                 const std::vector<std::string>& arguments) {
-  return run("/bin/sh", behind(setup, arguments), {}, {patience, signal});
+  return run("/bin/sh", behind(setup, arguments), {}, {signal.patience, signal.number, signal.file});
 }
 
 CommandResult vitrine_behind(const std::string& setup, const std::vector<std::string>& arguments) {

@@ -25,8 +25,15 @@ CommandResult vitrine(const std::vector<std::string>& arguments, const std::stri
 CommandResult vitrine_killed_after(std::chrono::microseconds patience,
                                    const std::vector<std::string>& arguments);
 
-/// The same, but sent `signal` after `patience`, and then waited for. `setup` as below.
-CommandResult vitrine_signalled(int signal, std::chrono::microseconds patience, const std::string& setup,
+/// A signal that waits for the command, however long that takes to start on a busy machine.
+struct LateSignal {
+  int number = 0;
+  std::chrono::microseconds patience{};  ///< since the command catches it, and `file` is there
+  std::string file = {};                 ///< empty: none
+};
+
+/// The same, but sent a signal, and then waited for. `setup` as below.
+CommandResult vitrine_signalled(const LateSignal& signal, const std::string& setup,
                                 const std::vector<std::string>& arguments);
 
 /// Through /bin/sh: `setup` first (cd, ulimit, …), then the command in its place.
