@@ -32,6 +32,10 @@ void add_bulk_options(CLI::App& command, BulkArguments& arguments) {
   command.add_option_function<std::string>(
       "--shard", [&arguments](const std::string& text) { arguments.shard = parse_shard(text); },
       "only part NUMBER/COUNT of the inputs, such as 2/8: every eighth, from the second on");
+  add_batch_options(command, arguments);
+}
+
+void add_batch_options(CLI::App& command, BulkArguments& arguments) {
   command.add_option("--batch", arguments.batch, "most pictures that go through the network together")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -21,7 +21,9 @@ struct BulkArguments {
   bool progress = true;
 };
 
-/// --shard, --batch and --no-progress.
+/// --batch and --no-progress.
+void add_batch_options(CLI::App& command, BulkArguments& arguments);
+/// These and --shard.
 void add_bulk_options(CLI::App& command, BulkArguments& arguments);
 
 /// Runs a command whose list of paths on standard input, and whose work, ends when a signal asks for it.
@@ -35,7 +37,7 @@ io::BulkLimits bulk_limits(const BulkArguments& arguments, const CommonOptions& 
 class RunReport {
  public:
   /// `progress`: whether the line that changes is wanted.
-  RunReport(bool progress, const io::InputSource& inputs)
+  RunReport(bool progress, const io::InputSequence& inputs)
       : progress_(progress, [&inputs] { return inputs.total(); }) {}
 
   /// Of an earlier run that this one goes on from.

@@ -8,6 +8,7 @@
 #include "apps/cmd_completion.hpp"
 #include "apps/cmd_convert.hpp"
 #include "apps/cmd_embed.hpp"
+#include "apps/cmd_evaluate.hpp"
 #include "apps/cmd_export.hpp"
 #include "apps/cmd_info.hpp"
 #include "apps/cmd_preprocess.hpp"
@@ -39,6 +40,7 @@ int main(int argc, char** argv) {
   add_classify(app, result);
   add_embed(app, result);
   add_search(app, result);
+  add_evaluate(app, result);
   add_attention(app, result);
   add_preprocess(app, result);
   add_run(app, result);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/inputs.hpp"
+#include "io/input_sequence.hpp"
 #include "io/picture_session.hpp"
 #include "io/pipeline.hpp"
 #include "io/stopwatch.hpp"
@@ -47,7 +47,7 @@ struct BulkWorker {
 /// `make_worker` is called in the thread that uses the worker; the clock is for its network. Throws what any
 /// of them throws, which ends the run.
 template <class Out>
-BulkTimes run_bulk(InputSource& inputs, const BulkLimits& limits,
+BulkTimes run_bulk(InputSequence& inputs, const BulkLimits& limits,
                    const std::function<BulkWorker<Out>(BusyClock& network)>& make_worker,
                    const std::function<void(Out)>& sink) {
   BulkTimes times;

@@ -4,7 +4,7 @@
 
 namespace vit::io {
 
-BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier, InputSource& inputs,
+BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier, InputSequence& inputs,
                             const BulkOptions& options, const std::function<void(Answer)>& sink) {
   validate_merge(classifier->info().config, options.merge);
   const auto make_worker = [&](BusyClock& network) {

@@ -8,7 +8,7 @@
 
 #include "io/bulk.hpp"
 #include "io/classifier.hpp"
-#include "io/inputs.hpp"
+#include "io/input_sequence.hpp"
 
 namespace vit::io {
 
@@ -25,7 +25,7 @@ struct BulkOptions {
 /// Gives an Answer for each input to `sink`, in order, in constant memory, as run_bulk does. Throws what
 /// `sink` throws, which ends the run; Error(invalid_argument) where the network's tokens cannot be
 /// merged as asked; Error(internal).
-BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier, InputSource& inputs,
+BulkTimes classify_pictures(const std::shared_ptr<const Classifier>& classifier, InputSequence& inputs,
                             const BulkOptions& options, const std::function<void(Answer)>& sink);
 
 }  // namespace vit::io

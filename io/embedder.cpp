@@ -137,7 +137,7 @@ std::vector<float> embed_test_picture(const std::shared_ptr<const PictureModel>&
 }
 
 BulkTimes embed_pictures(const std::shared_ptr<const PictureModel>& model, const EmbeddingOptions& options,
-                         InputSource& inputs, const BulkLimits& limits,
+                         InputSequence& inputs, const BulkLimits& limits,
                          const std::function<void(Embedding)>& sink) {
   validate(model->info().config, options);
   const auto make_worker = [&](BusyClock& network) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "io/bulk.hpp"
-#include "io/inputs.hpp"
+#include "io/input_sequence.hpp"
 #include "io/picture_session.hpp"
 #include "vit/tensor.hpp"
 
@@ -73,7 +73,7 @@ std::vector<float> embed_test_picture(const std::shared_ptr<const PictureModel>&
 /// An Embedding for each input to `sink`, as run_bulk does. Throws Error(invalid_argument) as
 /// EmbeddingSession, and what `sink` throws.
 BulkTimes embed_pictures(const std::shared_ptr<const PictureModel>& model, const EmbeddingOptions& options,
-                         InputSource& inputs, const BulkLimits& limits,
+                         InputSequence& inputs, const BulkLimits& limits,
                          const std::function<void(Embedding)>& sink);
 
 }  // namespace vit::io

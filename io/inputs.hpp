@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "io/input.hpp"
+#include "io/input_sequence.hpp"
 #include "io/picture_stream.hpp"
 
 namespace vit::io {
@@ -38,20 +39,15 @@ struct InputOptions {
 /// that is no file but has the form of a pattern (io/glob.hpp) stands for what it matches. Archives (.tar,
 /// also compressed) give the pictures in them, videos and camera:N their frames. A line of a list is a file,
 /// an archive or a video. Not thread-safe.
-class InputSource {
+class InputSource : public InputSequence {
  public:
   InputSource(std::vector<std::string> arguments, const InputOptions& options);
 
-  /// The next input, or nothing at the end. Waits for "-".
-  std::optional<Input> next();
-
-  /// How many more are certain to come, up to `most`. Of a list, the lines that are there: it is not waited
-  /// for. Of a stream, few, since they are in memory then.
-  std::size_t look_ahead(std::size_t most);
-
-  /// About how many there are in all, those that were given out included; nothing while that cannot be told.
-  /// From any thread.
-  std::optional<std::int64_t> total() const;
+  /// Waits for "-".
+  std::optional<Input> next() override;
+  /// Of a list, the lines that are there: it is not waited for.
+  std::size_t look_ahead(std::size_t most) override;
+  std::optional<std::int64_t> total() const override;
 
  private:
   enum class Wait { no, yes };

@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "io/inputs.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace vit::io {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "io/inputs.hpp"
 #include "io/safetensors.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/editable_model.hpp"
