@@ -85,7 +85,8 @@ Interval wilson_interval(std::int64_t right, std::int64_t count) {
   const double centre = p + kZ * kZ / (2 * n);
   const double half = kZ * std::sqrt(p * (1 - p) / n + kZ * kZ / (4 * n * n));
   const double scale = 1 + kZ * kZ / n;
-  return {std::max(0.0, (centre - half) / scale), std::min(1.0, (centre + half) / scale)};
+  // Both ends are exact where rounding would leave them an ulp short.
+  return {right == 0 ? 0 : (centre - half) / scale, right == count ? 1 : (centre + half) / scale};
 }
 
 EvaluationMetrics::EvaluationMetrics(std::int64_t classes) : classes_(classes) {
