@@ -15,6 +15,7 @@
 #include "apps/stop_signal.hpp"
 #include "io/classify_pictures.hpp"
 #include "io/labelled_pictures.hpp"
+#include "io/quote_name.hpp"
 
 namespace vit::apps {
 namespace {
@@ -87,8 +88,8 @@ class PredictionsFile {
 void report_mapping(const CommonOptions& common, const Evaluation& evaluation) {
   if (common.verbose) {
     for (const io::MappedClass& c : evaluation.mapping)
-      print_error(fmt::format("{} -> {} ({}), by {}", c.name, c.index, evaluation.labels.name(c.index),
-                              to_string(c.by)));
+      print_error(fmt::format("{} -> {} ({}), by {}", io::quote_name(c.name), c.index,
+                              evaluation.labels.name(c.index), to_string(c.by)));
     return;
   }
   std::array<std::int64_t, 6> counts{};
@@ -134,6 +135,10 @@ void add_evaluate(CLI::App& app, int& result) {
   add_merge_option(command, options->common);
   add_thread_option(command, options->common);
   add_verbosity_options(command, options->common);
+  set_examples(command,
+               {"vitrine evaluate labels.csv  # lines of path,label",
+                "vitrine evaluate classes --report report  # a folder of pictures for each label; charts "
+                "in report/index.html"});
   command.callback(
       [options, &result] { result = run_stoppable([&](std::istream&) { return run_evaluate(*options); }); });
 }

@@ -117,7 +117,7 @@ class Mapping(Case):
         self.assertEqual([(c["class"], c["label"], c["by"]) for c in mapping],
                          [("Ankle_Boot", "Ankle boot", "form"), ("Bag", "Bag", "name"), ("coat", "Coat", "form"), ("trouser", "Trouser", "form")])
         self.assertIn("1 by name, 3 by form", vitrine("evaluate", self.set).stderr)
-        self.assertIn("Ankle_Boot -> 9 (Ankle boot), by form", vitrine("evaluate", self.set, "-v").stderr)
+        self.assertIn('"Ankle_Boot" -> 9 (Ankle boot), by form', vitrine("evaluate", self.set, "-v").stderr)
 
     def test_a_list_gives_the_same(self):
         with open(self.folder / "list.csv", "w", encoding="utf-8", newline="") as file:

@@ -81,6 +81,9 @@ class Scratch:
         shutil.copy(pictures / "0000-ankle-boot.png", self.folder / "cat.jpg")
         for target, name in [("photos", "0008-sandal.png"), ("photos/more", "0009-sneaker.png")]:
             shutil.copy(pictures / name, self.folder / target)
+        (self.folder / "classes" / "Sandal").mkdir(parents=True)
+        shutil.copy(pictures / "0008-sandal.png", self.folder / "classes" / "Sandal")
+        (self.folder / "labels.csv").write_text("cat.jpg,Ankle boot\nphotos/0008-sandal.png,Sandal\n")
         (self.folder / "list.txt").write_text("cat.jpg\nphotos/0008-sandal.png\n")
         home, commands = folder.name + "/home", pathlib.Path(folder.name) / "bin"
         pathlib.Path(home).mkdir()
