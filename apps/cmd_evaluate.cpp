@@ -84,7 +84,7 @@ class PredictionsFile {
   std::unique_ptr<Output> output_;
 };
 
-/// What is told of the mapping where it is not all by name.
+/// How the classes were mapped: in one line, with -v class by class.
 void report_mapping(const CommonOptions& common, const Evaluation& evaluation) {
   if (common.verbose) {
     for (const io::MappedClass& c : evaluation.mapping)

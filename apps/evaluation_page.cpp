@@ -28,7 +28,7 @@ th,td{padding:4px 10px;border-bottom:1px solid var(--line);text-align:left;verti
 .n{text-align:right;white-space:nowrap}th{color:var(--soft);font-weight:600}
 tfoot td{font-weight:600}
 img{max-width:100%;height:auto;background:#fff;border:1px solid var(--line);border-radius:8px}
-.wide img{max-width:none;width:100%;min-width:520px;max-width:max(100%,520px)}
+.wide img{max-width:max(100%,520px)}
 summary{cursor:pointer}
 )";
 
@@ -72,8 +72,8 @@ std::string base64(std::span<const std::byte> bytes) {
 }
 
 std::string picture(std::span<const std::byte> png, std::string_view description) {
-  return fmt::format("<p><img alt=\"{}\" src=\"data:image/png;base64,{}\"></p>\n", escaped(description),
-                     base64(png));
+  return fmt::format("<p class=\"wide\"><img alt=\"{}\" src=\"data:image/png;base64,{}\"></p>\n",
+                     escaped(description), base64(png));
 }
 
 std::string card(std::string_view what, std::string_view value, std::string_view more,
