@@ -38,7 +38,8 @@ class ClassifyBulk : public ::testing::Test {
   ClassifyBulk() : pictures_(folder_ / "pictures") {
     fs::create_directory(pictures_);
     std::vector<fs::path> good;
-    for (const auto& entry : fs::directory_iterator(kPictures)) good.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(kPictures))
+      if (entry.path().extension() == ".png") good.push_back(entry.path());
     const std::string png = read_text(kBoot);
     const std::string jpeg = read_text(VITRINE_DATA "/images/rocket.jpg");
     const std::vector<std::pair<std::string, std::string>> bad{
