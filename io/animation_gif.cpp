@@ -10,10 +10,27 @@
 namespace vit::io::internal {
 namespace {
 
+/// A pixel of a picture.
+struct Corner {
+  std::int64_t left = 0;
+  std::int64_t top = 0;
+};
+
+/// Copies what lies right of and below `from_corner` to the right of and below `to_corner`, as far as both
+/// pictures reach.
+void copy_overlap(const Image& from, Corner from_corner, Image& to, Corner to_corner) {
+  const std::int64_t width = std::min(from.width - from_corner.left, to.width - to_corner.left);
+  const std::int64_t height = std::min(from.height - from_corner.top, to.height - to_corner.top);
+  if (width <= 0) return;
+  for (std::int64_t y = 0; y < height; ++y) {
+    std::copy_n(from.pixels.data() + 3 * ((from_corner.top + y) * from.width + from_corner.left), 3 * width,
+                to.pixels.data() + 3 * ((to_corner.top + y) * to.width + to_corner.left));
+  }
+}
+
 /// Pixels to be put back before the next frame is drawn.
 struct Restored {
-  int left = 0;
-  int top = 0;
+  Corner corner;
   Image pixels;
 };
 
@@ -51,12 +68,7 @@ class GifAnimation : public Animation {
   }
 
   void restore() {
-    if (!restored_) return;
-    const Image& from = restored_->pixels;
-    for (std::int64_t y = 0; y < from.height; ++y) {
-      std::copy_n(from.pixels.data() + 3 * y * from.width, 3 * from.width,
-                  canvas_.pixels.data() + 3 * ((restored_->top + y) * canvas_.width + restored_->left));
-    }
+    if (restored_) copy_overlap(restored_->pixels, {}, canvas_, restored_->corner);
     restored_.reset();
   }
 
@@ -67,21 +79,11 @@ class GifAnimation : public Animation {
     if (disposal_ == Disposal::previous && is_first_ && !frame.transparent) return;
     Image pixels = allocate_image(encoded_, frame.width, frame.height);
     if (has_previous) {
-      copy_canvas(frame, pixels);
+      copy_overlap(canvas_, {frame.left, frame.top}, pixels, {});  // what lies outside of it is black
     } else {
       fill_canvas(pixels, cleared(frame, palette));
     }
-    restored_ = {frame.left, frame.top, std::move(pixels)};
-  }
-
-  /// What lies outside of the canvas is black.
-  void copy_canvas(const GifFrame& frame, Image& pixels) const {
-    const std::int64_t width = std::clamp<std::int64_t>(canvas_.width - frame.left, 0, frame.width);
-    const std::int64_t height = std::clamp<std::int64_t>(canvas_.height - frame.top, 0, frame.height);
-    for (std::int64_t y = 0; y < height; ++y) {
-      std::copy_n(canvas_.pixels.data() + 3 * ((frame.top + y) * canvas_.width + frame.left), 3 * width,
-                  pixels.pixels.data() + 3 * y * pixels.width);
-    }
+    restored_ = {{frame.left, frame.top}, std::move(pixels)};
   }
 
   /// The colour of an area that is disposed of: the transparent one, if there is one, else the background.
@@ -97,10 +99,7 @@ class GifAnimation : public Animation {
     if (width == canvas_.width && height == canvas_.height) return;
     Image larger = allocate_image(encoded_, width, height);
     if (!frame.transparent) fill_canvas(larger, palette[0]);
-    for (std::int64_t y = 0; y < canvas_.height; ++y) {
-      std::copy_n(canvas_.pixels.data() + 3 * y * canvas_.width, 3 * canvas_.width,
-                  larger.pixels.data() + 3 * y * width);
-    }
+    copy_overlap(canvas_, {}, larger, {});
     canvas_ = std::move(larger);
   }
 

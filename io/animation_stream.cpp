@@ -76,8 +76,8 @@ class AnimationStream : public PictureStream {
   std::optional<Input> next_frame() {
     while (animation_->advance()) {
       const FramePosition position{frames_++, animation_->seconds()};
-      if (options_.end && position.seconds >= *options_.end) break;
-      if (position.seconds < options_.start || position.number % options_.every.value_or(1) != 0) continue;
+      if (options_.is_over(position)) break;
+      if (!options_.takes(position)) continue;
       is_given_ = true;
       Input input{name_, {}, position};
       if (position.number == 0) {

@@ -16,6 +16,13 @@ struct FrameOptions {
       {};                          ///< each so many-th; nothing: all of a video, the first of an animation
   double start = 0;                ///< seconds
   std::optional<double> end = {};  ///< seconds; frames from there on are left out
+
+  /// Whether no frame from this one on is wanted.
+  bool is_over(const FramePosition& frame) const { return end && frame.seconds >= *end; }
+  /// Whether this one is, if it is not over.
+  bool takes(const FramePosition& frame) const {
+    return frame.seconds >= start && frame.number % every.value_or(1) == 0;
+  }
 };
 
 /// Not thread-safe.

@@ -40,12 +40,7 @@ class VideoStream : public PictureStream {
   enum class Timing { file, wall };
 
   VideoStream(std::string name, const FrameOptions& options, Open open, Timing timing)
-      : name_(std::move(name)),
-        start_(options.start),
-        end_(options.end),
-        every_(options.every.value_or(1)),
-        timing_(timing),
-        open_(std::move(open)) {}
+      : name_(std::move(name)), options_(options), timing_(timing), open_(std::move(open)) {}
 
   std::optional<Input> next() override {
     if (ended_) return std::nullopt;
@@ -59,8 +54,9 @@ class VideoStream : public PictureStream {
   }
 
   std::optional<std::int64_t> remaining() const override {
-    if (expected_ == 0 || end_ || start_ > 0) return std::nullopt;
-    return std::max<std::int64_t>(0, (expected_ - frames_ + every_ - 1) / every_);
+    if (expected_ == 0 || options_.end || options_.start > 0) return std::nullopt;
+    const std::int64_t every = options_.every.value_or(1);
+    return std::max<std::int64_t>(0, (expected_ - frames_ + every - 1) / every);
   }
 
  private:
@@ -84,8 +80,8 @@ class VideoStream : public PictureStream {
   std::optional<Input> next_frame() {
     while (decoder_->grab()) {
       const FramePosition position{frames_++, seconds()};
-      if (end_ && position.seconds >= *end_) return finish();
-      if (position.seconds < start_ || position.number % every_ != 0) continue;
+      if (options_.is_over(position)) return finish();
+      if (!options_.takes(position)) continue;
       ++given_;
       Image image;
       if (decoder_->retrieve(image)) return Input{name_, {}, position, {}, std::move(image)};
@@ -136,9 +132,7 @@ class VideoStream : public PictureStream {
   }
 
   std::string name_;
-  double start_;
-  std::optional<double> end_;
-  std::int64_t every_;
+  FrameOptions options_;
   Timing timing_;
   Open open_;
   std::unique_ptr<VideoDecoder> decoder_;
