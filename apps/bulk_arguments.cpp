@@ -41,6 +41,13 @@ void add_batch_options(CLI::App& command, BulkArguments& arguments) {
       ->capture_default_str();
 }
 
+io::InputSource bulk_inputs(const InputArguments& inputs, const BulkArguments& arguments,
+                            std::istream& list) {
+  io::InputOptions options = input_options(inputs, &list);
+  options.shard = arguments.shard;
+  return io::InputSource(inputs.names, options);
+}
+
 int run_stoppable(const std::function<int(std::istream& list)>& run) {
   const StopSignal stop_signal;
   StoppableInput buffer;

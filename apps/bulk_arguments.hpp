@@ -26,6 +26,9 @@ void add_batch_options(CLI::App& command, BulkArguments& arguments);
 /// These and --shard.
 void add_bulk_options(CLI::App& command, BulkArguments& arguments);
 
+/// The inputs of this shard. `list` is what "-" reads.
+io::InputSource bulk_inputs(const InputArguments& inputs, const BulkArguments& arguments, std::istream& list);
+
 /// Runs a command whose list of paths on standard input, and whose work, ends when a signal asks for it.
 /// Gives what `run` gives.
 int run_stoppable(const std::function<int(std::istream& list)>& run);

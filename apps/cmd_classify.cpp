@@ -173,17 +173,11 @@ int run_classify(const ClassifyOptions& options, std::istream& list) {
     return kOk;
   }
   const auto start = std::chrono::steady_clock::now();
-  const auto classifier = std::make_shared<io::Classifier>(
-      load_model(model_path(options.common), load_options(options.common)),
-      ModelOptions{.precision = options.common.precision, .threads = options.common.threads});
+  const auto classifier = load_classifier(options.common, model_path(options.common));
   const std::chrono::duration<double> load_time = std::chrono::steady_clock::now() - start;
-  report_model(options.common, classifier->info());
-  report_precision(options.common, *classifier->model());
   validate_merge(classifier->info().config, options.common.merge);
 
-  io::InputOptions input = input_options(options.inputs, &list);
-  input.shard = options.bulk.shard;
-  io::InputSource inputs(options.inputs.names, input);
+  io::InputSource inputs = bulk_inputs(options.inputs, options.bulk, list);
   const io::Labels& labels = classifier->info().labels;
   PictureFolders folders(
       options.folders, options.inputs, labels,

@@ -32,9 +32,7 @@ std::string format_of(const EmbedOptions& options) {
     return options.format;
   }
   if (!names_file(options.output)) return "jsonl";
-  const std::string ending = std::filesystem::path(options.output).extension().native();
-  for (const char* format : kFormats)
-    if (ending == std::string(".") + format) return format;
+  if (const auto format = format_by_ending(options.output, kFormats)) return *format;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("-o {}: expected a name that ends in .npy, .safetensors or .jsonl, or --format",
                           options.output));
@@ -114,9 +112,7 @@ int run_embed(const EmbedOptions& options, std::istream& list) {
   const std::filesystem::path path = model_path(options.common);
   const std::shared_ptr<const io::PictureModel> model = load_picture_model(options.common, path);
   const std::unique_ptr<EmbeddingOutput> output = make_output(options, format, path, model);
-  io::InputOptions input = input_options(options.inputs, &list);
-  input.shard = options.bulk.shard;
-  io::InputSource inputs(options.inputs.names, input);
+  io::InputSource inputs = bulk_inputs(options.inputs, options.bulk, list);
   RunReport report(wants_progress(options.bulk, options.common, options.output), inputs);
   const bool answers_a_list = reads_list(options.inputs);
 

@@ -25,7 +25,7 @@ constexpr std::size_t kWorstMistakes = 24;  // that the report shows
 
 std::string format_of(const EvaluateOptions& options) {
   if (!options.format.empty()) return options.format;
-  return std::filesystem::path(options.output).extension() == ".json" ? "json" : "text";
+  return format_by_ending(options.output, kFormats).value_or("text");
 }
 
 /// What was asked for, whatever destroys none of it.
@@ -36,18 +36,11 @@ void refuse_overwriting(const EvaluateOptions& options) {
     throw Error(ErrorCode::invalid_argument, "-o and --predictions: expected two different files");
 }
 
-std::shared_ptr<const io::Classifier> load_classifier(const CommonOptions& common,
-                                                      const std::filesystem::path& path) {
-  auto classifier = std::make_shared<const io::Classifier>(
-      load_model(path, load_options(common)),
-      ModelOptions{.precision = common.precision, .threads = common.threads});
-  report_model(common, classifier->info());
-  report_precision(common, *classifier->model());
-  if (classifier->info().score_function == ScoreFunction::none || classifier->info().labels.size() < 2) {
+void require_choice(const io::CheckpointInfo& info, const std::filesystem::path& path) {
+  if (info.score_function == ScoreFunction::none || info.labels.size() < 2) {
     throw Error(ErrorCode::model_unsupported,
                 fmt::format("{}: expected a model that chooses among two labels or more", path.native()));
   }
-  return classifier;
 }
 
 /// One line of --predictions for each picture.
@@ -152,6 +145,7 @@ int run_evaluate(const EvaluateOptions& options) {
   const std::filesystem::path path = model_path(options.common);
   const auto classifier = load_classifier(options.common, path);
   const io::CheckpointInfo& info = classifier->info();
+  require_choice(info, path);
 
   Evaluation evaluation{options.labelled, path.native(), info.score_function, info.labels, {}, {}, {}};
   evaluation.mapping = io::map_labels(pictures.classes, info.labels, label_map, options.labelled);

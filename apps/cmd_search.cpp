@@ -161,9 +161,7 @@ int run_search(const SearchOptions& options, std::istream& list) {
   const std::shared_ptr<const io::PictureModel> model = load(common, options.common, index);
   require_same_model(index, model, common);
 
-  io::InputOptions input = input_options(options.inputs, &list);
-  input.shard = options.bulk.shard;
-  io::InputSource inputs(options.inputs.names, input);
+  io::InputSource inputs = bulk_inputs(options.inputs, options.bulk, list);
   Output output(options.output);
   const auto format = make_neighbour_format(row_format_of(options.format, options.output),
                                             !names_file(options.output) && wants_colour(stdout));

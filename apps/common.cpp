@@ -137,12 +137,16 @@ void add_row_options(CLI::App& command, std::string& format, std::string& output
   command.add_option("-o,--output", output, "write to this file (default: standard output)");
 }
 
+std::optional<std::string> format_by_ending(const std::string& output, std::span<const char* const> formats) {
+  const std::string ending = fs::path(output).extension().native();
+  for (const char* format : formats)
+    if (ending == std::string(".") + format) return format;
+  return std::nullopt;
+}
+
 std::string row_format_of(const std::string& format, const std::string& output) {
   if (!format.empty()) return format;
-  const std::string ending = fs::path(output).extension().native();
-  for (const char* name : kRowFormats)
-    if (ending == std::string(".") + name) return name;
-  return "text";
+  return format_by_ending(output, kRowFormats).value_or("text");
 }
 
 void add_model_option(CLI::App& command, CommonOptions& options) {

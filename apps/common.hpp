@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iosfwd>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,8 @@ io::InputOptions input_options(const InputArguments& arguments, std::istream* li
 bool reads_list(const InputArguments& arguments);
 /// --format text, json, jsonl or csv, and -o.
 void add_row_options(CLI::App& command, std::string& format, std::string& output);
+/// The one of `formats` that the name ends in, behind a dot.
+std::optional<std::string> format_by_ending(const std::string& output, std::span<const char* const> formats);
 /// What --format says, else the ending of the file, else text.
 std::string row_format_of(const std::string& format, const std::string& output);
 /// -m, --download, --arch, --image-size and --patch-size.

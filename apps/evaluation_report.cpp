@@ -11,6 +11,8 @@
 #include <system_error>
 
 #include "apps/evaluation_page.hpp"
+#include "apps/output_folder.hpp"
+#include "io/ascii.hpp"
 #include "io/contact_sheet.hpp"
 #include "io/evaluation_charts.hpp"
 #include "io/picture_session.hpp"
@@ -57,10 +59,7 @@ std::vector<std::byte> draw_confusion(const Evaluation& e, const std::vector<std
   for (const std::int64_t truth : classes) {
     chart.names.push_back(e.labels.name(truth));
     std::vector<std::int64_t>& row = chart.counts.emplace_back();
-    for (const std::int64_t predicted : classes) {
-      const auto found = e.result.confusion.find({truth, predicted});
-      row.push_back(found == e.result.confusion.end() ? 0 : found->second);
-    }
+    for (const std::int64_t predicted : classes) row.push_back(e.result.confused(truth, predicted));
   }
   return io::encode_png(io::draw_confusion(chart));
 }
@@ -98,14 +97,8 @@ std::vector<ShownMistake> show_mistakes(const std::vector<io::Mistake>& mistakes
 }
 
 void make_report_folder(const std::string& folder, bool force) {
-  std::error_code error;
-  fs::create_directories(folder, error);
+  make_folder(folder);
   std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) {
-    throw Error(ErrorCode::output_unwritable,
-                fmt::format("{}: the folder cannot be made: {}", folder,
-                            error ? error.message() : "there is a file of this name"));
-  }
   if (force || fs::is_empty(folder, ignored) || is_report(folder)) return;
   throw Error(
       ErrorCode::invalid_argument,

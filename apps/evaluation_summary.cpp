@@ -7,6 +7,7 @@
 
 #include "apps/row_formats.hpp"
 #include "apps/rows.hpp"
+#include "io/ascii.hpp"
 
 namespace vit::apps {
 namespace {
@@ -66,11 +67,8 @@ std::string confusion_json(const Evaluation& e) {
 }
 
 /// At most kWidestName bytes, whole UTF-8 characters.
-std::string short_name(std::string name) {
-  if (name.size() <= kWidestName) return name;
-  std::size_t end = kWidestName - 3;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;
-  return name.substr(0, end) + "...";
+std::string short_name(const std::string& name) {
+  return name.size() <= kWidestName ? name : io::utf8_prefix(name, kWidestName - 3) + "...";
 }
 
 std::string class_table(const Evaluation& e) {
@@ -155,10 +153,8 @@ std::string confusion_csv(const Evaluation& e) {
   text += '\n';
   for (const io::ClassMetrics& truth : e.result.classes) {
     text += csv_field(e.labels.name(truth.index));
-    for (const io::ClassMetrics& c : e.result.classes) {
-      const auto found = e.result.confusion.find({truth.index, c.index});
-      text += fmt::format(",{}", found == e.result.confusion.end() ? 0 : found->second);
-    }
+    for (const io::ClassMetrics& c : e.result.classes)
+      text += fmt::format(",{}", e.result.confused(truth.index, c.index));
     text += '\n';
   }
   return text;

@@ -16,7 +16,7 @@ std::string to_file_name(const std::string& label) {
     if (c == '/' || byte < 0x20 || byte == 0x7F) c = '_';
   }
   if (name.empty() || name.front() == '.') name.insert(0, "_");  // hidden, or another folder
-  return shortened_name(std::move(name));
+  return shortened_name(name);
 }
 
 }  // namespace

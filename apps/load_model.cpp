@@ -49,6 +49,17 @@ io::Checkpoint load_onnx(const std::filesystem::path& path, const io::LoadOption
   return checkpoint;
 }
 
+template <class PackedModel>
+std::shared_ptr<const PackedModel> load_and_report(const CommonOptions& options,
+                                                   const std::filesystem::path& path) {
+  auto model =
+      std::make_shared<PackedModel>(load_model(path, load_options(options)),
+                                    ModelOptions{.precision = options.precision, .threads = options.threads});
+  report_model(options, model->info());
+  report_precision(options, *model->model());
+  return model;
+}
+
 }  // namespace
 
 bool is_onnx(const std::filesystem::path& path) {
@@ -62,12 +73,12 @@ io::Checkpoint load_model(const std::filesystem::path& path, const io::LoadOptio
 
 std::shared_ptr<const io::PictureModel> load_picture_model(const CommonOptions& options,
                                                            const std::filesystem::path& path) {
-  auto model = std::make_shared<io::PictureModel>(
-      load_model(path, load_options(options)),
-      ModelOptions{.precision = options.precision, .threads = options.threads});
-  report_model(options, model->info());
-  report_precision(options, *model->model());
-  return model;
+  return load_and_report<io::PictureModel>(options, path);
+}
+
+std::shared_ptr<const io::Classifier> load_classifier(const CommonOptions& options,
+                                                      const std::filesystem::path& path) {
+  return load_and_report<io::Classifier>(options, path);
 }
 
 std::vector<std::filesystem::path> files_read(const CommonOptions& options, const io::CheckpointInfo& info) {

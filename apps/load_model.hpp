@@ -7,6 +7,7 @@
 
 #include "apps/common.hpp"
 #include "io/checkpoint.hpp"
+#include "io/classifier.hpp"
 #include "io/picture_session.hpp"
 
 namespace vit::apps {
@@ -22,6 +23,10 @@ io::Checkpoint load_model(const std::filesystem::path& path, const io::LoadOptio
 /// report_model and report_precision do. Throws Error as load_model, io::PictureModel.
 std::shared_ptr<const io::PictureModel> load_picture_model(const CommonOptions& options,
                                                            const std::filesystem::path& path);
+
+/// The same of a model with labels. Throws Error as load_model, io::Classifier.
+std::shared_ptr<const io::Classifier> load_classifier(const CommonOptions& options,
+                                                      const std::filesystem::path& path);
 
 /// All files that the model was read from, or might have been, and --labels.
 std::vector<std::filesystem::path> files_read(const CommonOptions& options, const io::CheckpointInfo& info);

@@ -4,6 +4,8 @@
 
 #include <system_error>
 
+#include "io/ascii.hpp"
+
 namespace vit::apps {
 namespace {
 
@@ -25,14 +27,8 @@ std::optional<std::string> reader_of(fs::path folder, const InputArguments& inpu
 
 }  // namespace
 
-void make_output_folder(const std::string& option, const fs::path& folder, const InputArguments& inputs) {
+void make_folder(const fs::path& folder) {
   std::error_code error;
-  const auto reader = reader_of(fs::weakly_canonical(folder, error), inputs);
-  if (reader) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} {}: its pictures are read as inputs, by way of {}; name another folder",
-                            option, folder.native(), *reader));
-  }
   fs::create_directories(folder, error);
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
@@ -42,11 +38,19 @@ void make_output_folder(const std::string& option, const fs::path& folder, const
   }
 }
 
-std::string shortened_name(std::string name) {
-  if (name.size() <= kMostNameBytes) return name;
-  std::size_t end = kMostNameBytes;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;
-  return name.substr(0, end);
+void make_output_folder(const std::string& option, const fs::path& folder, const InputArguments& inputs) {
+  std::error_code error;
+  const auto reader = reader_of(fs::weakly_canonical(folder, error), inputs);
+  if (reader) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} {}: its pictures are read as inputs, by way of {}; name another folder",
+                            option, folder.native(), *reader));
+  }
+  make_folder(folder);
+}
+
+std::string shortened_name(const std::string& name) {
+  return io::utf8_prefix(name, kMostNameBytes);
 }
 
 std::string OutputNames::name_for(const std::string& input, const std::optional<io::FramePosition>& frame) {

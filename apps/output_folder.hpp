@@ -11,13 +11,17 @@
 
 namespace vit::apps {
 
-/// Makes the folder if it is not there. `option` is the one that names it, for messages. Throws Error:
-/// invalid_argument if what appears in it would be read as an input, output_unwritable.
+/// Makes the folder, and those that it lies in, if they are not there. Throws Error(output_unwritable).
+void make_folder(const std::filesystem::path& folder);
+
+/// The same for a folder of files that are made of the inputs. `option` is the one that names it, for
+/// messages. Throws Error: invalid_argument if what appears in it would be read as an input,
+/// output_unwritable.
 void make_output_folder(const std::string& option, const std::filesystem::path& folder,
                         const InputArguments& inputs);
 
 /// Short enough to be a part of a file's name, without half a UTF-8 character at its end.
-std::string shortened_name(std::string name);
+std::string shortened_name(const std::string& name);
 
 /// Names for files, one for each input: that of the picture without folder and extension, of a frame with its
 /// number ("clip.frame12"), with -2, -3, … where an earlier input had it.

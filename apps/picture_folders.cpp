@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -38,9 +40,7 @@ class SortedFolder : public PictureFolder {
 
   void put(const Row& row, const std::string& name, const std::vector<std::byte>& file) override {
     const fs::path folder = folder_ / folder_of(row);
-    std::error_code error;
-    fs::create_directory(folder, error);
-    if (error) fail(folder, "the folder cannot be made: " + error.message());
+    make_folder(folder);
     const std::string extension = row.frame ? ".png" : fs::path(row.input).extension().native();
     const fs::path path = folder / (name + extension);
     if (!file.empty()) {
@@ -48,6 +48,7 @@ class SortedFolder : public PictureFolder {
     } else if (with_ == With::link) {
       link(row.input, path);
     } else {
+      std::error_code error;
       fs::copy_file(row.input, path, fs::copy_options::overwrite_existing, error);
       if (error) fail(path, fmt::format("{} cannot be copied here: {}", row.input, error.message()));
     }

@@ -8,6 +8,7 @@
 #include <opencv2/imgproc.hpp>
 #include <vector>
 
+#include "io/ascii.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
@@ -19,17 +20,6 @@ constexpr double kSmallestScale = 0.4;  // that can be read
 constexpr std::int64_t kLeastSide = 200;
 constexpr double kLinesPerSide = 22;  // so large are the letters
 constexpr double kShade = 0.35;       // what is left of the picture's light behind the text
-
-/// One "?" for each character that is not ASCII.
-std::string to_ascii(const std::string& text) {
-  std::string ascii;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0U) == 0x80U) continue;  // goes on with a character
-    ascii += byte >= 0x20 && byte < 0x7F ? c : '?';
-  }
-  return ascii;
-}
 
 /// Each pixel `factor` times in both directions.
 Image enlarge(const Image& image, std::int64_t factor) {

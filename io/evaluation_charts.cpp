@@ -9,6 +9,7 @@
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 
+#include "io/ascii.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
@@ -165,16 +166,6 @@ void draw_histogram(const Calibration& calibration, cv::Mat& canvas, cv::Point o
 }
 
 }  // namespace
-
-std::string to_ascii(const std::string& utf8) {
-  std::string text;
-  for (const char c : utf8) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0U) == 0x80U) continue;  // goes on with a character
-    text += byte >= 0x20 && byte < 0x7F ? c : '?';
-  }
-  return text;
-}
 
 Image draw_confusion(const ConfusionChart& chart) {
   check(chart);

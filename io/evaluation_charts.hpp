@@ -29,7 +29,4 @@ Image draw_reliability(const Calibration& calibration);
 /// invalid_argument (no pixels), internal.
 Image fit_into_square(const Image& image, int size);
 
-/// Printable ASCII, "?" for every other character.
-std::string to_ascii(const std::string& utf8);
-
 }  // namespace vit::io

@@ -68,6 +68,12 @@ struct EvaluationResult {
   Calibration calibration;
   /// Pictures by (truth, prediction), where there are any.
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> confusion;
+
+  /// Pictures of one class that were taken for another.
+  std::int64_t confused(std::int64_t truth, std::int64_t predicted) const {
+    const auto found = confusion.find({truth, predicted});
+    return found == confusion.end() ? 0 : found->second;
+  }
 };
 
 /// Counts picture by picture; memory grows with the pairs of classes that are confused only.

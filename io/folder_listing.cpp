@@ -6,6 +6,7 @@
 #include <array>
 #include <system_error>
 
+#include "io/ascii.hpp"
 #include "vit/error.hpp"
 
 namespace vit::io {
@@ -60,9 +61,7 @@ std::string why_empty(const std::string& folder, const Listing& listing, bool re
 }  // namespace
 
 bool has_extension(const fs::path& path, std::span<const std::string_view> lower_case) {
-  std::string extension = path.extension().native();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const std::string extension = to_lower(path.extension().native());
   return std::find(lower_case.begin(), lower_case.end(), extension) != lower_case.end();
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "io/ascii.hpp"
 #include "io/csv.hpp"
 #include "io/quote_name.hpp"
 #include "vit/error.hpp"
@@ -22,11 +23,9 @@ constexpr std::size_t kMostNamed = 20;  // in one message
 /// Lower case, without what people write between words.
 std::string form_of(std::string_view name) {
   std::string form;
-  for (const char c : name) {
-    if (c == ' ' || c == '_' || c == '-') continue;
-    form += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return form;
+  for (const char c : name)
+    if (c != ' ' && c != '_' && c != '-') form += c;
+  return to_lower(std::move(form));
 }
 
 /// "n02123045" at the start of a label.

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "io/ascii.hpp"
 #include "io/csv.hpp"
 #include "io/folder_listing.hpp"
 #include "vit/error.hpp"
@@ -65,12 +66,6 @@ std::vector<std::string> class_folders(const std::string& folder) {
   return names;
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
 /// Which columns hold what.
 struct Columns {
   std::size_t path = 0;
@@ -83,7 +78,7 @@ std::optional<Columns> columns_of(const CsvRow& header) {
   const auto find = [&](const auto& names) -> std::optional<std::size_t> {
     for (const std::string_view name : names) {
       for (std::size_t i = 0; i < header.fields.size(); ++i)
-        if (lower_case(header.fields[i]) == name) return i;
+        if (to_lower(header.fields[i]) == name) return i;
     }
     return std::nullopt;
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "io/ascii.hpp"
 #include "io/json.hpp"
 #include "io/preprocess.hpp"
 #include "io/recipe_fields.hpp"
@@ -186,9 +187,7 @@ Interpolation read_resample(const Json& value, JsonSource source) {
   constexpr std::array kFilters{Interpolation::nearest, Interpolation::lanczos, Interpolation::bilinear,
                                 Interpolation::bicubic, Interpolation::box,     Interpolation::hamming};
   if (value.is_string()) {
-    std::string name = value.get<std::string>();
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    const std::string name = to_lower(value.get<std::string>());
     for (const Interpolation filter : kFilters) {
       if (to_string(filter) == name) return filter;
     }

@@ -6,15 +6,10 @@
 #include <algorithm>
 
 #include "io/activation_names.hpp"
+#include "io/ascii.hpp"
 
 namespace vit::io {
 namespace {
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
-}
 
 JsonSource source_of(const ConfigReader& config) {
   return JsonSource(config.name(), ErrorCode::config_invalid);
@@ -130,7 +125,7 @@ Activation TimmArgs::activation(std::string_view key, Activation otherwise) {
     note(key, std::string(to_string(otherwise)), found);
     return otherwise;
   }
-  const std::string name = found.value->is_string() ? lower(found.value->get<std::string>()) : "";
+  const std::string name = found.value->is_string() ? to_lower(found.value->get<std::string>()) : "";
   const auto activation = find_activation(timm_activations(), name);
   if (!activation) {
     fail(ErrorCode::model_unsupported,
@@ -147,7 +142,7 @@ TimmArgs::NormLayer TimmArgs::norm_layer(std::string_view key) {
   if (found.value != nullptr) {
     const bool partial = found.value->is_array() && found.value->size() == 2;
     const Json& name = partial ? (*found.value)[0] : *found.value;
-    std::string plain = name.is_string() ? lower(name.get<std::string>()) : "";
+    std::string plain = name.is_string() ? to_lower(name.get<std::string>()) : "";
     std::erase(plain, '_');
     if (plain != "layernorm" && plain != "rmsnorm") {
       fail(ErrorCode::model_unsupported,

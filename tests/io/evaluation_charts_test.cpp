@@ -55,9 +55,5 @@ TEST(EvaluationCharts, PicturesKeepTheirProportionsInASquare) {
   EXPECT_ERROR(fit_into_square({}, 64), ErrorCode::invalid_argument, "picture");
 }
 
-TEST(EvaluationCharts, TextIsAscii) {
-  EXPECT_EQ(to_ascii("d\xC3\xA9j\xC3\xA0\n"), "d?j??");
-}
-
 }  // namespace
 }  // namespace vit::io
